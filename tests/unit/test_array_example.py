@@ -44,6 +44,12 @@ def test_the_catalog_has_the_files_beside_it() -> None:
     assert [step.get("path") for step in STEPS.values() if step["type"] == "kubectl"] == ["array.yml", "merge.yml"]
 
 
+def test_the_job_that_merges_has_resources_of_its_own() -> None:
+    work, merge = [build(file, cpu="2", memory="1Gi")[-1]["spec"]["template"]["spec"] for file in ("array.yml", "merge.yml")]
+    assert work["containers"][0]["resources"] == {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    assert merge["containers"][0]["resources"] == {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
+
+
 @pytest.mark.parametrize(
     ("count", "size", "parts"), [(0, 5, 0), (1, 5, 1), (5, 5, 1), (6, 5, 2), (10, 5, 2), (11, 5, 3), (1000, 1, 1000), (13, 2, 7)]
 )
