@@ -31,3 +31,4 @@ done < pods
 found=$(ls collected | wc -l) wanted=$(kubectl get "job/$job" -o jsonpath='{.spec.completions}')
 [ "$found" -eq "$wanted" ] || { echo "only $found of $wanted pods of Job '$job' are still there"; exit 1; }
 kubectl create configmap "$NESTOR_STEP" --from-file=collected --dry-run=client -o yaml | kubectl apply --server-side -f -
+[ "$NESTOR_STEP" = parts ] || cat collected/all # the log of the step outlives the cluster

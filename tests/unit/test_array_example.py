@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import stat
@@ -21,7 +22,8 @@ from nestor.apps.steps.render import render
 FOLDER = Path(__file__).parents[2] / "examples" / "08-array-job"
 TEMPLATES, APP = yaml.safe_load_all((FOLDER / "app.yaml").read_text())
 JOB = yaml.safe_load((FOLDER / "job.yaml").read_text())
-(COMMAND,) = APP["spec"]["appDef"]["commands"].values()
+COMMANDS = APP["spec"]["appDef"]["commands"]
+COMMAND = COMMANDS[JOB["spec"]["command"]]
 STEPS = {step["name"]: step for step in COMMAND["nested_kubernetes"]["templates"]}
 GIVEN = JOB["spec"]["parameters"]
 
@@ -30,6 +32,31 @@ def build(template: str, **parameters: Any) -> list[Object]:
     """The objects of a template, with these parameters besides the job's own."""
     known = check(COMMAND["parameters"], GIVEN | parameters).values
     return list(yaml.safe_load_all(render(TEMPLATES["data"][template], name=template, parameters=known, facts={})))
+
+
+FETCH = yaml.safe_load((FOLDER / "job-from-url.yaml").read_text())["spec"]["parameters"] | {
+    "input_url": "https://files.test/$(HOME)"
+}
+
+
+def build_fetching(parts: int, sha256: str) -> Object:
+    """The spec of the Job whose pods fetch the file."""
+    known = check(COMMANDS["Fetch"]["parameters"], FETCH | {"parts": parts, "input_sha256": sha256}).values
+    (job,) = yaml.safe_load_all(render(TEMPLATES["data"]["array.yml"], name="array.yml", parameters=known, facts={}))
+    spec: Object = job["spec"]
+    return spec
+
+
+def fetch(folder: Path, spec: Object, content: str, index: int) -> int:
+    """Run the container that gets a pod's part of a file; its exit code. Whatever fetches it is a copy here."""
+    (container,) = spec["template"]["spec"]["initContainers"]
+    (folder / "source").write_text(content)
+    (folder / "wget").write_text('#!/bin/sh\n[ "$4" = "https://files.test/\\$(HOME)" ] && cp source "$3"\n')
+    (folder / "wget").chmod(stat.S_IRWXU)
+    variables = {item["name"]: item["value"].replace("$$", "$") for item in container["env"]}
+    variables |= {"JOB_COMPLETION_INDEX": str(index), "PATH": f"{folder}:{os.environ['PATH']}"}
+    command = [part.replace("/input/", f"{folder}/") for part in container["command"]]
+    return subprocess.run(command, cwd=folder, env=os.environ | variables, check=False).returncode
 
 
 def read_lines(count: int) -> str:
@@ -77,6 +104,27 @@ def test_commands_reach_the_shell_as_they_are(text: str) -> None:
     for made in (job, merge):
         (variable,) = made["spec"]["template"]["spec"]["containers"][0]["env"]
         assert variable["value"].replace("$$", "$") == text
+
+
+@pytest.mark.parametrize(("count", "parts"), [(0, 2), (1, 3), (13, 4), (20_000, 7)])
+def test_a_file_is_shared_by_as_many_pods_as_the_job_says(tmp_path: Path, count: int, parts: int) -> None:
+    """The largest one has more bytes than a parameter may have."""
+    content = read_lines(count).removesuffix("\n")
+    spec = build_fetching(parts, hashlib.sha256(content.encode()).hexdigest().upper())
+    assert spec["completions"] == parts
+    assert spec["template"]["spec"]["volumes"] == [{"name": "input", "emptyDir": {}}]
+    assert [fetch(tmp_path, spec, content, index) for index in range(parts)] == [0] * parts
+    found = [(tmp_path / f"part-{index}").read_text() for index in range(parts)]
+    assert "".join(found).removesuffix("\n") == content
+    assert max(text.count("\n") for text in found) == -(-count // parts)
+
+
+def test_another_file_than_was_meant_ends_the_job(tmp_path: Path) -> None:
+    spec = build_fetching(1, "0" * 64)
+    code = fetch(tmp_path, spec, "other\n", 0)
+    rule = {"action": "FailJob", "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [code]}}
+    assert rule in spec["podFailurePolicy"]["rules"]
+    assert not (tmp_path / "part-0").exists()
 
 
 KUBECTL = """#!/bin/bash
@@ -164,6 +212,7 @@ def test_thirteen_lines_become_thirteen_results(world: World) -> None:
     done = world.collect("results")
     assert done.returncode == 0, done.stdout + done.stderr
     (text,) = world.read("results").values()
+    assert done.stdout.endswith(f"configmap results\n{text}"), "the step's log keeps it"
     results = [json.loads(line) for line in text.splitlines()]
     assert [item["id"] for item in results] == [str(number) for number in range(1, 14)]
     assert [item["result"] for item in results[:4]] == [324434.0, -318188.0, 0.009719555197301057, 1003454253.0]

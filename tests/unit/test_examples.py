@@ -55,8 +55,9 @@ def app_def_of(folder: Path) -> Object:
 
 
 def nested_of(app_def: Object) -> Object:
-    (command,) = app_def["commands"].values()
-    nested: Object = command["nested_kubernetes"]
+    nested: Object
+    nested, *others = [command["nested_kubernetes"] for command in app_def["commands"].values()]
+    assert all(other == nested for other in others)
     return nested
 
 
@@ -65,8 +66,8 @@ def plan_of(folder: Path) -> Plan:
 
 
 def test_every_appdef_makes_a_plan_without_a_warning() -> None:
-    for folder in FOLDERS:
-        chosen = choose_command(read_appdef(app_def_of(folder)), None)
+    for folder, command in [(item, command) for item in FOLDERS for command in app_def_of(item)["commands"]]:
+        chosen = choose_command(read_appdef(app_def_of(folder)), command)
         assert chosen.warnings == steps.list_warnings(chosen.nested.model_dump(), chosen.where) == [], folder
         assert plan_of(folder).steps, folder
 
