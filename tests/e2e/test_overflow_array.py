@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from devcluster.cluster import PluginInfo, settings
 from nestor.api import conditions, labels
@@ -25,6 +28,8 @@ pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 FOLDER = "08-array-job"
 TRIGGER = 6
+NUMBERS = "".join(f"{number}\n" for number in range(20_000))
+"""More than a parameter may have."""
 COMPUTE = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b}
 
 
@@ -41,6 +46,19 @@ async def catalog(api: Api) -> AsyncIterator[None]:
     finally:
         await api.delete(kinds.NESTED_APP, name)
         await api.delete(kinds.CONFIG_MAP, file["name"], file["namespace"])
+
+
+@contextlib.asynccontextmanager
+async def serving(content: str) -> AsyncIterator[str]:
+    """A file on a server outside of the cluster; its URL."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=content)
+
+    application = web.Application()
+    application.router.add_get("/numbers", answer)
+    async with TestServer(application, host=settings.MACHINE_IP) as server:
+        yield str(server.make_url("/numbers"))
 
 
 async def start(api: Api, name: str, namespace: str, class_name: str, **parameters: Any) -> list[Object]:
@@ -78,13 +96,22 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
     async with (
         sink.serve(settings.MACHINE_IP) as url,
         overflow.backend(api, backend, overflow.interlink(plugin)),
+        serving(NUMBERS) as file,
         class_like_default(
-            api, "overflow", placement={"overflow": {"backends": [{"name": backend}]}}, notices=[{"name": "portal", "url": url}]
+            api,
+            "overflow",
+            placement={"overflow": {"backends": [{"name": backend}]}},
+            notices=[{"name": "portal", "url": url}],
+            network={"privateRanges": []},
         ) as class_name,
         catalog(api),
     ):
         items = await start(api, "large", namespace, class_name)
-        await start(api, "small", namespace, class_name, items_per_job=7, cpu="50m", merge="wc -l")
+        checksum = hashlib.sha256(NUMBERS.encode()).hexdigest()
+        small_job = example(FOLDER, "small", namespace, "job-from-url.yaml")
+        small_job[-1]["spec"] |= {"className": class_name}
+        small_job[-1]["spec"]["parameters"] |= {"input_url": file, "input_sha256": checksum, "parts": 2, "cpu": "50m"}
+        await apply(api, small_job)
         large, small = await asyncio.gather(
             *(job_with(api, name, namespace, conditions.SUCCEEDED, "True") for name in ("large", "small"))
         )
@@ -101,7 +128,7 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
         assert len(nodes) == 2
         own = {node["metadata"]["name"] for node in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(node)}
         assert set(nodes) <= own
-        assert (await read_data(inside, "results"))["all"].split() == [str(len(items))]
+        assert (await read_data(inside, "results"))["all"].split() == [str(sum(map(int, NUMBERS.split())))]
 
         await check_notices(api, sink, namespace, large, small)
 
