@@ -51,7 +51,7 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     except Refused as refused:
         return _accept(refused.denial.reason, refused.denial.message), title, []
     if source.app_def is None:
-        said = "the AppDef is read from the image when a job runs; its commands are unknown until then"
+        said = "the AppDef is read from the image when a job runs; to show its commands before that, set `appDef` as well"
         return _accept(conditions.ADMITTED_REASON, said), title, []
     try:
         found = read_appdef(source.app_def)

@@ -117,11 +117,13 @@ def test_an_application_of_the_catalog(form: str) -> None:
         "spec": {"description": "Sells things.", "appDef": {"commands": {"Start": {"parameters": parameters}}}},
         "status": {
             "title": "Shop",
-            "commands": [{"id": "Start", "name": "Start it"}],
+            "commands": [{"id": "Start", "name": "Start it", "description": "Opens the shop."}],
             "conditions": [builders.condition("Accepted", "True", "Accepted")],
         },
     }
     golden.check(f"app.{form}.txt", golden.render(apps.render_app(app), form))
+    unread = {"conditions": [builders.condition("Accepted", "True", "Accepted", "its commands are not known")]}
+    assert "its commands are not known" in golden.render(apps.render_app(app | {"status": unread}), form)
 
 
 @pytest.mark.parametrize(

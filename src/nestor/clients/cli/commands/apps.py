@@ -87,10 +87,13 @@ def render_app(app: Object) -> Group:
     if description:
         parts.append(Padding(Text(console.clean(str(description))), (0, 0, 0, 2)))
     accepted = conditions.find(status.get("conditions"), conditions.ACCEPTED) or {}
-    if accepted.get("status") == "False":
-        parts.append(Padding(Text(console.clean(accepted.get("message", "")), "bad"), (0, 0, 0, 2)))
+    if accepted.get("status") == "False" or not status.get("commands"):
+        style = "bad" if accepted.get("status") == "False" else "dim"
+        parts.append(Padding(Text(console.clean(accepted.get("message", "")), style), (0, 0, 0, 2)))
     for command in status.get("commands") or ():
         parts += [Text(), Text.assemble("Command ", (command["id"], "name"), f"  {console.clean(command.get('name', ''))}")]
+        if command.get("description"):
+            parts.append(Padding(Text(console.clean(command["description"])), (0, 0, 0, 2)))
         parameters = ((definition.get("commands") or {}).get(command["id"]) or {}).get("parameters") or {}
         if isinstance(parameters, dict) and parameters:
             parts.append(Padding(_parameters(parameters), (0, 0, 0, 2), expand=False))
