@@ -89,7 +89,8 @@ class Interlink(Model):
     annotations: Annotated[dict[str, Annotated[str, StringConstraints(max_length=4096)]], Field(max_length=32)] = Field(
         default_factory=dict,
         description="Annotations that each pod has at the backend, for its plugin: for Slurm's, for example "
-        "`slurm-job.vk.io/flags: --partition=long --time=60`. Defaults to none.",
+        "`slurm-job.vk.io/flags: --partition=long --time=60`. A class that needs others uses another backend with the same "
+        "`url`. Defaults to none.",
     )
     allowed_annotations: Annotated[list[AllowedAnnotation], Field(max_length=32, json_schema_extra=list_map("key"))] = Field(
         default_factory=list,
