@@ -16,9 +16,6 @@ KIND_DEFAULT = "k8s"
 """What JARVICE takes when `appkind` is left out."""
 _PATCH_FORM = re.compile(r"v?[0-9]+\.[0-9]+\..+", re.ASCII)
 ANY_MACHINE = "*"
-ANY_VAULT = frozenset({"FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"})
-"""The tutorial's `vault-types`: an application that takes any of them asks for none in particular."""
-NO_VAULT = frozenset({"", "NONE"})
 
 
 class AppDefError(ValueError):
@@ -45,6 +42,8 @@ class Chosen(NamedTuple):
     """The Kubernetes part's place in the AppDef, as the AppDef spells it."""
     machines: tuple[str, ...] = ()
     """Names of the machines that the application takes, with wildcards; empty: all."""
+    vaults: tuple[str, ...] = ()
+    """Kinds and names of the storage that the application takes."""
 
 
 def read_appdef(content: Any) -> AppDef:
@@ -90,7 +89,8 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
     where = faults.name_field("appDef.commands", [identifier])
     unknown = [*find_unknown(app, "appDef"), *find_unknown(command, where, {SPELLINGS[0]: spelling})]
     warnings = [*list_warnings(app, identifier), *warn_of_unknown(unknown)]
-    return Chosen(identifier, command, nested, warnings, faults.name_field(where, [spelling]), list_machines(app))
+    place = faults.name_field(where, [spelling])
+    return Chosen(identifier, command, nested, warnings, place, list_machines(app), tuple(_list_words(app.vault_types)))
 
 
 def _parse_command(app: AppDef, command: str) -> Command:
@@ -106,7 +106,8 @@ def list_warnings(app: AppDef, identifier: str) -> list[str]:
     if app.appkind != KIND:
         said = f"is '{app.appkind}'" if app.appkind else f"is not set, which JARVICE takes for '{KIND_DEFAULT}'"
         warnings.append(f"`appDef.appkind` {said}: '{KIND}' is recommended for apps in a nested cluster; it is run all the same")
-    warnings += _warn_of_jarvice(app)
+    if app.licensed:
+        warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licenses")
     raw = app.commands[identifier]
     key = _find_spelling(raw)
     if key is not None and isinstance(raw[key], dict):
@@ -118,20 +119,6 @@ def list_warnings(app: AppDef, identifier: str) -> list[str]:
 def _find_spelling(command: dict[str, Any]) -> str | None:
     """How a command, verbatim, writes the key of its Kubernetes part."""
     return next((key for key in SPELLINGS if command.get(key) is not None), None)
-
-
-def _warn_of_jarvice(app: AppDef) -> list[str]:
-    """Keys by which JARVICE chooses storage and licenses, where they say something."""
-    warnings = []
-    vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
-    if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:
-        warnings.append(
-            f"`appDef.vault-types` {faults.show(app.vault_types)} has no effect: no vault is mounted; volumes are for "
-            "PersistentVolumeClaims in the templates, where the class has `storage`"
-        )
-    if app.licensed:
-        warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licenses")
-    return warnings
 
 
 def list_machines(app: AppDef) -> tuple[str, ...]:

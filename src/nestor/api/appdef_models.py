@@ -176,7 +176,13 @@ class AppDef(_Verbatim):
         description="Names of the machines on which the application can run, with `*` and `?` for any characters. Of the job's "
         "class, these are the machines to choose from; `*`, or left out: all. In a class without machines it has no effect.",
     )
-    vault_types: Words = Field(None, alias="vault-types", description="JARVICE's kinds of storage. Not used.")
+    vault_types: Words = Field(
+        None,
+        alias="vault-types",
+        description="Storage that the application needs. StorageClasses by name: the job's class must allow all of them. Of "
+        "JARVICE's kinds, it must have one, or the job gets a warning: `FILE`, `BLOCK` and `BLOCK_ARRAY` are persistent volumes; "
+        "there is no `OBJECT`.",
+    )
     image: Annotated[Icon | None, BeforeValidator(_blank_to_none)] = Field(
         None, description="The application's icon; no container image."
     )

@@ -327,9 +327,6 @@ def test_unknown_keys_of_a_hostile_appdef_make_few_and_short_sentences() -> None
     assert all(len(warning) < 300 and warning.isprintable() for warning in warnings)
 
 
-ALL_VAULTS = ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"]
-
-
 @pytest.mark.parametrize(
     ("keys", "field"),
     [
@@ -338,12 +335,6 @@ ALL_VAULTS = ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"]
         ({"machines": "*"}, None),
         ({"machines": []}, None),
         ({"machines": [""]}, None),
-        ({"vault-types": ["FILE"]}, "vault-types` ['FILE']"),
-        ({"vault-types": "BLOCK"}, "vault-types` 'BLOCK'"),
-        ({"vault-types": [*ALL_VAULTS, "NEWER"]}, None),
-        ({"vault-types": ["NONE"]}, None),
-        ({"vault-types": [""]}, None),
-        ({"vault-types": None}, None),
         ({"licensed": True}, "licensed`"),
         ({"licensed": "true"}, "licensed`"),
     ],

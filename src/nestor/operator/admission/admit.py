@@ -21,7 +21,7 @@ from nestor.cluster.exposure.ingress import build_annotations, speaks_https
 from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.cluster.shape import Host
 from nestor.operator.admission.app_source import AppSource
-from nestor.operator.admission.checks import apply_size, check_deadline, check_image, check_storage
+from nestor.operator.admission.checks import apply_size, check_deadline, check_image, check_storage, check_vaults
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
@@ -139,6 +139,8 @@ def admit(
         )
     if unused := explain_machines(known, chosen.machines):
         warnings.append(source.blame(unused))
+    if unmet := check_vaults(known, source, chosen.vaults):
+        warnings.append(source.blame(unmet))
     warnings += turn.warnings
     return Resolved(
         name=known.name,

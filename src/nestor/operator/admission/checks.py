@@ -6,7 +6,7 @@ the API server knows only the classes of the moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from nestor.api import conditions, data
@@ -92,6 +92,28 @@ def _find_problems(policy: NestedClassSpec, job: NestedAppJobSpec) -> Iterator[s
         yield f"`spec.storage.size` may not be '{wishes.size}': the class allows no persistent volumes"
     elif parse_quantity(str(wishes.size)) > parse_quantity(most):
         yield f"`spec.storage.size` may not be '{wishes.size}': at most {most} is allowed"
+
+
+_VOLUMES = {"FILE", "BLOCK", "BLOCK_ARRAY"}
+_KINDS = {*_VOLUMES, "OBJECT", "NONE", ""}
+"""JARVICE's kinds of vaults."""
+
+
+def check_vaults(known: JobIdentity, source: AppSource, vaults: Iterable[str]) -> str | None:
+    """What to say of an AppDef's `vault-types`; None if there is nothing to say. Raises `Refused` if it names StorageClasses that
+    the class does not allow.
+    """
+    allowed, words = (known.policy.storage or Storage()).classes, [word.strip() for word in vaults]
+    own = [word for word in words if word.upper() not in _KINDS and word == word.lower()]
+    if missing := [word for word in own if word not in allowed]:
+        needed = ", ".join(f"'{word}'" for word in missing)
+        message = f"`appDef.vault-types` names StorageClass {needed}: {list_allowed(allowed)} (class '{known.class_name}')"
+        raise Refused(conditions.STORAGE_NOT_ALLOWED, source.blame(message))
+    kinds = {word.upper() for word in words}
+    if own or not kinds or kinds & {"NONE", ""} or kinds >= {*_VOLUMES, "OBJECT"} or (allowed and kinds & _VOLUMES):
+        return None
+    listed = ", ".join(f"'{word}'" for word in words)
+    return f"`appDef.vault-types` ({listed}): class '{known.class_name}' has no such storage"
 
 
 def find_most(policy: NestedClassSpec) -> str:

@@ -133,6 +133,38 @@ def test_a_job_that_wishes_too_much_is_refused(storage: Object | None, quota: Ob
     assert (found.reason, found.message) == (conditions.STORAGE_NOT_ALLOWED, f"{message} (class 'default')")
 
 
+@pytest.mark.parametrize(
+    ("vaults", "storage", "reason", "message"),
+    [
+        (["slow", "fast"], CLASS, None, ""),
+        (["fast", "OBJECT"], CLASS, None, ""),
+        (["slow", "home"], CLASS, conditions.STORAGE_NOT_ALLOWED, "StorageClass 'home': the class allows 'fast', 'slow'"),
+        ("home", None, conditions.STORAGE_NOT_ALLOWED, "StorageClass 'home': the class allows none"),
+        (["FILE"], CLASS, None, ""),
+        (["block", "OBJECT"], CLASS, None, ""),
+        ("BLOCK", None, "", "('BLOCK'): class 'default' has no such storage"),
+        (["OBJECT"], CLASS, "", "('OBJECT'): class 'default' has no such storage"),
+        # The tutorial's, and more kinds of JARVICE's.
+        (["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT", "NEWER"], None, None, ""),
+        (["NONE"], None, None, ""),
+        ([""], None, None, ""),
+        (None, None, None, ""),
+    ],
+)
+def test_an_application_is_told_of_storage_that_the_class_does_not_have(
+    vaults: object, storage: Object | None, reason: str | None, message: str
+) -> None:
+    """`reason`: of the refusal; empty if there is a warning only."""
+    job = build_job()
+    job["spec"]["app"]["appDef"]["vault-types"] = vaults
+    if reason:
+        found = deny(job, policy(storage))
+        assert (found.reason, message in found.message) == (reason, True)
+        return
+    told = [item for item in resolve(job, {"default": policy(storage)}).warnings if "vault-types" in item]
+    assert [message in item for item in told] == [True] * (reason is not None)
+
+
 def test_a_job_s_size_is_its_quota() -> None:
     resolved = resolve(build_job(storage={"size": "5Gi"}), {"default": policy(namespace={"quota": {"pods": "7"}})})
     assert resolved.policy.namespace.quota == {"pods": "7", "requests.storage": "5Gi"}
