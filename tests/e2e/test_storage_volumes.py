@@ -171,16 +171,28 @@ async def test_a_volume_of_both_nodes_is_bound_at_once_and_survives_its_pods(ins
     assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
 
 
-async def test_volumes_stay_where_the_class_says_so(api: Api, namespace: str, tmp_path: Path) -> None:
+async def test_volumes_stay_where_the_class_says_so_and_a_later_job_gets_them(api: Api, namespace: str, tmp_path: Path) -> None:
     async with storage_class(api, retention="Retain") as name:
         _, inside = await open_cluster(api, "keeper", namespace, tmp_path, className=name)
-        await kubectl(inside, "apply", "-f", "-", stdin=claim("precious"))
-        await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/precious", "--timeout=60s", limit=90)
+        await kubectl(inside, "apply", "-f", "-", stdin=claim("precious", storage_class="local", mode="ReadWriteOnce"))
+        await kubectl(inside, "apply", "-f", "-", stdin=pod("writer", using("precious"), command="echo kept > /data/x"))
+        await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer", "--timeout=60s", limit=90)
         await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)
         await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
         (kept,) = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace},{labels.JOB}=keeper")
         assert kept["metadata"]["annotations"][labels.NESTED_NAME] == "precious"
         assert kept["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+
+        _, inside = await open_cluster(api, "heir", namespace, tmp_path, className=name, storage={"volumesFrom": "keeper"})
+        await kubectl(
+            inside, "apply", "-f", "-", stdin=claim("precious", storage_class="local", mode="ReadWriteOnce", size="1Mi")
+        )
+        await kubectl(inside, "apply", "-f", "-", stdin=pod("reader", using("precious")))
+        await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader", "--timeout=60s", limit=90)
+        assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
+        assert kept["metadata"]["name"] in await kubectl(inside, "get", "pvc", "precious")
+        await api.delete(kinds.NESTED_APP_JOB, "heir", namespace)
+        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
         await api.delete(kinds.PERSISTENT_VOLUME, kept["metadata"]["name"])
 
 

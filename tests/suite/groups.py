@@ -34,7 +34,7 @@ GROUPS = {
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
             *(f"src/nestor/{name}/" for name in ("kube", "cluster")),
-            "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
+            "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py", "src/nestor/operator/guests/retained/",
         ),
         (
             *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "burst", "deletion", "faults", "nodes")),
@@ -60,7 +60,7 @@ GROUPS = {
     "nested": Group(
         (
             "src/nestor/syncer/", "src/nestor/pods/translate/", "src/nestor/api/contracts/", "src/nestor/api/names.py",
-            "src/nestor/*.py",
+            "src/nestor/operator/guests/retained/", "src/nestor/*.py",
         ),
         (
             "tests/e2e/test_inside.py", "tests/e2e/test_storage_*", "tests/e2e/test_services_*", "tests/e2e/test_policy*",

@@ -120,8 +120,8 @@ SELDOM: Rights = {
     "nestedappjobs.nestor.dev": {"delete"},
     # What the catalog says.
     "nestedapps/status.nestor.dev": {"patch"},
-    # When a job is deleted whose class lets its volumes stay, and when its data is deleted at a restart.
-    "persistentvolumeclaims": {"delete"},
+    # When a job is deleted whose class lets its volumes stay, when a restart deletes its data, and when a later job gets them.
+    "persistentvolumeclaims": {"create", "delete"},
     "persistentvolumes": {"get", "list", "patch"},
     "volumesnapshotcontents.snapshot.storage.k8s.io": {"get", "list", "patch"},
     "volumesnapshots.snapshot.storage.k8s.io": {"list", "delete"},

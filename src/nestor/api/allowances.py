@@ -78,6 +78,11 @@ class JobStorage:
         default=None,
         description="StorageClass of claims that name none, one of the class's `storage.classes`. Defaults to the class's.",
     )
+    volumes_from: ObjectName | None = field(
+        default=None,
+        description="Name of a deleted job of the same namespace, which may be this job's own: claims get the volumes that it "
+        "left (`retention: Retain`) for claims of the same name and namespace. Without any, the job does not start. Immutable.",
+    )
 
 
 @part()

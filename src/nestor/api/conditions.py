@@ -143,6 +143,12 @@ RETAINED_LIMIT = _admin(
     "RetainedLimitReached",
     "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
 )
+VOLUMES_UNAVAILABLE = _user(
+    "VolumesUnavailable",
+    "delete the job that has the volumes, or create this one again with the name of a job that has left some in "
+    "`storage.volumesFrom`",
+)
+VOLUMES_PENDING = Reason("VolumesPending", "wait until the host cluster has released the volumes of the earlier job")
 COMMAND_NOT_FOUND = _user("CommandNotFound", "delete the job and create it again with one of the listed commands")
 APPDEF_INVALID = _user(
     "AppDefInvalid",

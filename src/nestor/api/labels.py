@@ -51,6 +51,8 @@ TOKEN_NODE = f"{GROUP}/token-node"
 """Annotation of a Secret with service account tokens: the node that the tokens name; empty if their pod had none yet."""
 RETENTION = f"{GROUP}/volume-retention"
 """Label of a job's namespace: what becomes of its volumes when the job is deleted, if they are to stay: `Retain`."""
+VOLUMES_FROM = f"{GROUP}/volumes-from"
+"""Annotation of a PersistentVolume that a job has got from an earlier one, and of the host claim that has it: that job's name."""
 NESTED_DATA = f"{GROUP}/nested-data"
 """Annotation of a host claim: identifies the data of the nested cluster that it was made for. A cluster that loses its data gets
 other data.

@@ -38,6 +38,11 @@ class NestedAppJobSpec(Model):
         same("parametersFrom"),
         same("kubernetesVersion"),
         same("managedBy"),
+        rule(
+            "(has(self.storage) && has(self.storage.volumesFrom) ? self.storage.volumesFrom : '') == "
+            "(has(oldSelf.storage) && has(oldSelf.storage.volumesFrom) ? oldSelf.storage.volumesFrom : '')",
+            "`storage.volumesFrom` may not be changed: delete the object and create it again",
+        ),
     )
 
     app: App | None = Field(

@@ -79,6 +79,17 @@ def claiming(name: str, **spec: Any) -> Object:
     return body
 
 
+def given(namespace: str) -> Object:
+    """A volume for a claim that is not there yet."""
+    return {"spec": {"claimRef": {"namespace": namespace, "name": "mine", "uid": None}}}
+
+
+def claim(storage_class: str, **spec: Any) -> Object:
+    """A claim, and something more."""
+    room = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"spec": room | {"storageClassName": storage_class} | spec}
+
+
 def deployment(own: Mapping[str, str] = VNODE, /, **spec: Any) -> Object:
     """A backend's process, and something more."""
     return {"spec": template(own, **{"serviceAccountName": "vnode-x"} | spec)} | OF_BACKEND
@@ -298,6 +309,22 @@ HOST = (
            "keep volumes of jobs", {"spec": {"claimRef": {"namespace": HOME, "name": "mine", "uid": None}}}),
     Attack("volume-of-job-taken", "to give a job's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "of-job", None,
            "keep volumes of jobs", {"spec": {"persistentVolumeReclaimPolicy": "Retain", "claimRef": {"name": "mine"}}}),
+    Attack("volume-left-taken", "to give a volume that a job has left to a stranger's claim", "patch", kinds.PERSISTENT_VOLUME,
+           "left", None, "keep volumes of jobs", given("stranger")),
+    Attack("volume-left-to-others", "to give it to a job of another namespace", "patch", kinds.PERSISTENT_VOLUME, "left", None,
+           "not for those of another", given("nestor-stranger-hello-00000002")),
+    Attack("volume-left-relabeled", "the same, with another label", "patch", kinds.PERSISTENT_VOLUME, "left", None,
+           "not for those of another",
+           {"metadata": {"labels": {labels.JOB_NAMESPACE: STRANGER}}, **given("nestor-stranger-hello-00000002")}),
+    Attack("volume-left-deleted", "to have it deleted after its next use", "patch", kinds.PERSISTENT_VOLUME, "left", None,
+           "keep volumes of jobs",
+           {"spec": given("nestor-owner-hello-00000002")["spec"] | {"persistentVolumeReclaimPolicy": "Delete"}}),
+    Attack("volume-in-use", "to give a volume to another job while one uses it", "patch", kinds.PERSISTENT_VOLUME, "used", None,
+           "keep volumes of jobs", given("nestor-owner-hello-00000002")),
+    Attack("claim-of-volume", "a claim in a job's namespace for a volume of the host that is nobody's yet", "create",
+           kinds.PERSISTENT_VOLUME_CLAIM, "x", HOME, "does not choose its volume", claim("fast", volumeName="theirs")),
+    Attack("claim-of-any-volume", "a claim there for any volume that was made by hand", "create", kinds.PERSISTENT_VOLUME_CLAIM,
+           "x", HOME, "does not choose its volume", claim("")),
     Attack("volume-of-job-orphaned", "to have a job's volume deleted, by an owner that is not there", "patch",
            kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY, {"metadata": GONE, **RETAIN}),
     Attack("volume-of-job-stays", "a finalizer on a job's volume", "patch", kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,14 +30,16 @@ from tests.integration.operator.stolen import (
     Attack,
     account,
     binding,
+    claim,
     claiming,
     deployment,
+    given,
     stateful,
 )
 from tests.integration.operator.stolen_wishes import SETS, admitted, refer, workload
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually, exists
+from tests.waiting import eventually, exists, until
 
 BACKEND: Object = {"type": "Interlink", "interlink": {"url": "https://link.test"}}
 POD: Object = {"containers": [{"name": "c", "image": "i"}]}
@@ -61,15 +64,21 @@ async def ensure(api: Api, kind: Kind, name: str, namespace: str | None = None, 
         )
 
 
-def volume(namespace: str, name: str) -> Object:
-    """A volume that a claim has."""
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": "1"}
+def volume(namespace: str, name: str, **spec: Any) -> Object:
+    """A volume that a claim has had."""
+    owner = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": "1"}
     return {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Retain",
         "csi": {"driver": "none.test", "volumeHandle": name},
-        "claimRef": claim,
-    }
+        "claimRef": owner,
+    } | spec
+
+
+def has_phase(phase: str, found: Object) -> bool:
+    """Whether a volume is in this phase."""
+    return bool(found["status"].get("phase") == phase)
 
 
 def content(namespace: str, name: str) -> Object:
@@ -108,10 +117,16 @@ async def _ensure_targets(admin: Api) -> None:
         STRANGER,
         spec={"containers": [POD["containers"][0] | {"resources": {"requests": {"cpu": "1m"}}}]},
     )
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "theirs", STRANGER, spec=claim)
+    await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "theirs", STRANGER, **claim("none"))
     await ensure(admin, kinds.PERSISTENT_VOLUME, "theirs", spec=volume(STRANGER, "theirs"))
     await ensure(admin, kinds.PERSISTENT_VOLUME, "of-job", spec=volume(HOME, "data"))
+    await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "used", HOME, **claim("fast"))
+    used = await admin.get(kinds.PERSISTENT_VOLUME_CLAIM, "used", HOME)
+    owner = {"namespace": HOME, "name": "used", "uid": used["metadata"]["uid"]}
+    for name, phase, spec in (("left", "Released", {}), ("used", "Bound", {"claimRef": owner, "storageClassName": "fast"})):
+        left = {"labels": {labels.JOB_NAMESPACE: USER}}
+        await ensure(admin, kinds.PERSISTENT_VOLUME, name, metadata=left, spec=volume("nestor-owner-hello-00000001", "x") | spec)
+        await until(partial(admin.get, kinds.PERSISTENT_VOLUME, name), partial(has_phase, phase))
     taken = {"source": {"persistentVolumeClaimName": "theirs"}}
     await ensure(admin, kinds.VOLUME_SNAPSHOT, "theirs", STRANGER, spec=taken)
     await ensure(admin, kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", spec=content(STRANGER, "theirs"))
@@ -229,6 +244,7 @@ async def test_the_operator_writes_its_finalizer_and_what_marks_a_volume(thief: 
     kept = {"labels": {labels.JOB: "hello"}, "annotations": {labels.NESTED_NAME: "data"}}
     body = {"metadata": kept, "spec": {"persistentVolumeReclaimPolicy": "Retain"}}
     await thief.patch(kinds.PERSISTENT_VOLUME, "of-job", None, body)
+    await thief.patch(kinds.PERSISTENT_VOLUME, "left", None, given("nestor-owner-hello-00000002"))
 
 
 async def test_the_operator_runs_a_backend_and_reserves_the_names_of_its_nodes(thief: Api, targets: Api) -> None:

@@ -12,7 +12,7 @@ from nestor.operator.guests.gateway import Gateway
 from nestor.operator.guests.kueue.keeper import Kueue
 from nestor.operator.guests.notices import Outbox
 from nestor.operator.guests.queue.queues import Queue
-from nestor.operator.guests.retained import Retain
+from nestor.operator.guests.retained.keeper import Retain
 
 GUESTS: tuple[type[Guest], ...] = (
     Enforcement,  # before the queues: a job that may never start takes nobody's place

@@ -83,7 +83,7 @@ async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare,
 
 
 async def _drop_volumes(context: Context, home: Home, spare: Spare) -> None:
-    """Delete the application's claims and snapshots.
+    """Delete the application's claims and snapshots, but not the claims of volumes that the job has got from an earlier one.
 
     Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
     """
@@ -94,7 +94,8 @@ async def _drop_volumes(context: Context, home: Home, spare: Spare) -> None:
     found += [(kinds.VOLUME_SNAPSHOT, item) for item in await list_snapshots(context.api, home.namespace)]
     for kind, item in found:
         meta, own = item["metadata"], labels_of(item)
-        if meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own:
+        is_ours = meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own
+        if is_ours and labels.VOLUMES_FROM not in annotations_of(item):
             await context.api.delete(kind, meta["name"], home.namespace, uid=meta["uid"])
 
 

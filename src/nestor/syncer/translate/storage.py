@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from nestor.api import labels, names
 from nestor.api.allowances import Storage
 from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.api.quantities import find_larger
 from nestor.pods.translate import fields, messages
 from nestor.pods.translate.fields.volumes import CLAIM_SPEC
 from nestor.pods.translate.target import Target, nested_key, nested_uid
@@ -99,12 +101,17 @@ def find_ignored(claim: Object) -> str | None:
     return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None
 
 
-def build_claim(claim: Object, target: Target, cluster: str) -> Object:
-    """The host's claim. `cluster`: identifies the data of the nested cluster (see `is_of_lost_data`)."""
+def build_claim(claim: Object, target: Target, cluster: str, host: Object | None = None) -> Object:
+    """The host's claim. `cluster`: identifies the data of the nested cluster (see `is_of_lost_data`). `host`: the claim so far,
+    perhaps with the volume of an earlier job: no claim can be made smaller than its volume.
+    """
     spec, metadata = claim["spec"], target.metadata(claim)
     metadata["annotations"][labels.NESTED_DATA] = cluster
     wanted: Object = {key: spec[key] for key in _CARRIED if key in spec}
-    wanted["resources"] = {part: {"storage": size} for part, size in _find_sizes(spec)}
+    sizes = dict(_find_sizes(spec))
+    if host is not None and labels.VOLUMES_FROM in annotations_of(host):
+        sizes["requests"] = find_larger(spec_of(host)["resources"]["requests"]["storage"], sizes["requests"])
+    wanted["resources"] = {part: {"storage": size} for part, size in sizes.items()}
     if source := spec.get("dataSource"):
         name = names.host_name(source["name"], claim["metadata"]["namespace"])
         group = {"apiGroup": source["apiGroup"]} if source.get("apiGroup") else {}
@@ -123,6 +130,19 @@ def is_of_lost_data(host: Object, cluster: str) -> bool:
     waits for a claim of the same name.
     """
     return annotations_of(host).get(labels.NESTED_DATA) != cluster
+
+
+def find_misfit(claim: Object, host: Object) -> str | None:
+    """Why a nested claim cannot have a host claim with the volume of an earlier job. What it requests more, the host may add."""
+    origin, wanted, there = annotations_of(host).get(labels.VOLUMES_FROM), spec_of(claim), spec_of(host)
+    if origin is None:
+        return None
+    found = [key for key in ("storageClassName", "volumeMode") if wanted.get(key) != there.get(key)]
+    found += ["accessModes"] if set(wanted["accessModes"]) - set(there["accessModes"]) else []
+    if not found:
+        return None
+    words = ", ".join(f"`spec.{key}: {json.dumps(there.get(key))}`" for key in found)
+    return f"the claim gets the volume that job '{origin}' has left, so it must have {words}: delete it and create it again"
 
 
 def is_bound(claim: Object) -> bool:

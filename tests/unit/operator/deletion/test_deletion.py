@@ -15,7 +15,7 @@ from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import LEFT_SECONDS, NAMED, POLL_SECONDS, Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.guests.argocd import ArgoCD
-from nestor.operator.guests.retained import Retain
+from nestor.operator.guests.retained.keeper import Retain
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.context import Result
 from tests.unit.operator.scene import HOME, Scene

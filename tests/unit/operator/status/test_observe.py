@@ -10,7 +10,7 @@ import pytest
 from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.kube import Kind, kinds
-from nestor.operator.guests.retained import Retain
+from nestor.operator.guests.retained.keeper import Retain
 from nestor.operator.lifecycle.data_epoch import DataEpoch, drop_data, read_epoch, track_data
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.suspend import SuspendProgress, find_progress
@@ -116,6 +116,14 @@ async def test_other_data_than_the_noted_was_lost(
     assert await track_data(world.context, build_shape()) == found
     assert world.api.asked == [f"PATCH nestedclusters {HOME}/hello"] * is_written
     assert read_epoch(world.context.cache.clusters.get("hello", HOME)) == found
+
+
+async def test_claims_of_volumes_from_an_earlier_job_stay_when_the_application_starts_over() -> None:
+    world = World(NOTED)
+    for name, notes in (("own", {}), ("taken", {labels.VOLUMES_FROM: "shop"})):
+        meta = {"labels": {labels.CLUSTER: "hello", labels.NESTED_UID: "n"}, "annotations": notes}
+        world.add(kinds.PERSISTENT_VOLUME_CLAIM, name, meta=meta)
+    assert await world.drop(DataEpoch(2, "p1"), is_stopping=True) == ["DELETE persistentvolumeclaims own"]
 
 
 DROPPED_POD, DROPPED_CLAIM = f"DELETE pods {SERVER}", f"DELETE persistentvolumeclaims {CLAIM}"

@@ -11,6 +11,7 @@ from nestor.api.objects import Object
 from nestor.kube import NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.classes import StorageClassRow
 from nestor.syncer.copies.rows.storage import ClaimRow, VolumeRow
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 CLAIM, VOLUME, CLASS = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS
@@ -96,6 +97,26 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
         fresh.nested.drop(CLAIM, "data", SPACE)
         await made.settle()
         assert copy(fresh) is None
+
+
+async def test_a_claim_gets_the_volume_that_the_operator_has_taken_up_for_it_if_it_fits() -> None:
+    clusters = build()
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        name = names.host_name("data", SPACE)
+        own = {labels.MANAGED_BY: "nestor", labels.CLUSTER: TARGET.cluster, labels.NESTED_UID: ""}
+        notes = {labels.NESTED_NAME: "data", labels.NESTED_NAMESPACE: SPACE, labels.VOLUMES_FROM: "shop"}
+        taken = claim(resources={"requests": {"storage": "5Gi"}}, volumeMode="Filesystem")
+        clusters.host.put(CLAIM, taken | {"metadata": {"name": name, "namespace": HOST, "labels": own, "annotations": notes}})
+        await made.put_nested(CLAIM, claim(accessModes=["ReadWriteMany"], volumeMode="Filesystem"))
+        ((reason, message),) = clusters.events
+        assert (reason, message.count('`spec.accessModes: ["ReadWriteOnce"]`')) == ("ClaimRefused", 1)
+        assert copy(clusters)["metadata"]["labels"][labels.NESTED_UID] == ""
+        await made.drop_nested(CLAIM, "data", SPACE)
+        nested = clusters.nested.put(CLAIM, claim(volumeMode="Filesystem"))
+        await made.settle()
+        found = copy(clusters)
+        assert found["metadata"]["labels"][labels.NESTED_UID] == nested["metadata"]["uid"]
+        assert found["spec"]["resources"]["requests"]["storage"] == "5Gi", "a claim cannot be smaller than its volume"
 
 
 async def test_nothing_is_decided_before_the_nested_cluster_can_be_told_from_an_earlier_one() -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, spec_of
-from nestor.kube import Change, Informer, Kind, NotFound, RetryLater, kinds
+from nestor.kube import Change, Informer, Invalid, Kind, NotFound, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import nested_key, nested_uid
@@ -119,7 +119,12 @@ class ClaimRow(LastingRow):
         return f"it is to be filled from claim '{wanted}', which has no volume of the host cluster"
 
     def build(self, source: Object) -> Object:
-        return storage.build_claim(source, self.context.target, self.read_data())
+        return storage.build_claim(source, self.context.target, self.read_data(), self.find_own_copy(source))
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        if storage.is_of_lost_data(copy, self.read_data()) and (why := storage.find_misfit(source, copy)):
+            raise Invalid(422, "Invalid", why)
+        return await super().settle(source, copy)
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         """Size, and how far a change of it has come."""

@@ -1,85 +1,78 @@
 """Keeps the volumes and snapshots of jobs whose class says so: claims and VolumeSnapshots go, with the namespace or for a
 restart, and the PersistentVolumes and VolumeSnapshotContents stay.
-
-No job begins while too many are left: who may create and delete jobs could fill the storage of all.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Mapping
 
-from nestor.api import conditions, labels
-from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
-from nestor.api.quantities import parse_quantity
+from nestor.api import labels
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
+from nestor.cluster.home import Home
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.admission.checks import find_most
 from nestor.operator.admission.identity import Denial
 from nestor.operator.guest import Guest
+from nestor.operator.guests.retained.limit import check_retained, find_limit
+from nestor.operator.guests.retained.taken import choose_volumes, ensure_claims, find_obstacle, find_origin, reserve
 from nestor.operator.lifecycle.data_epoch import OF_APP, list_snapshots
+from nestor.operator.world.context import Context
 
 
 class Retain(Guest):
-    """The volumes that stay."""
+    """The volumes that stay, and those that an earlier job has left for this one."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._one_by_one = asyncio.Lock()
+        """Of two jobs that want the same volumes, one gets all of them."""
+        self._settled: set[str] = set()
+        """UIDs of jobs that have the claims of all volumes that they wanted."""
 
     async def begin(self, resolved: Resolved) -> Denial | None:
-        """What earlier jobs have left may be too much for one that begins."""
-        name = resolved.class_name
+        """What earlier jobs have left may be too much for one that begins, or what it wants."""
+        async with self._one_by_one:
+            return await self._begin(resolved)
+
+    async def _begin(self, resolved: Resolved) -> Denial | None:
+        name, origin, api = resolved.class_name, find_origin(resolved), self._context.api
         policy = self._context.classes.all().get(name)
-        if policy is None or (limit := find_limit(policy)) is None:
+        limit = find_limit(policy) if policy else None
+        if limit is None and origin is None:
             return None
-        return check_retained(resolved.namespace, name, limit, await list_retained(self._context.api, resolved.namespace))
+        left = await list_retained(api, resolved.namespace)
+        chosen = choose_volumes(left, origin, resolved.home) if origin else []
+        if origin:
+            self._settled.discard(resolved.uid)
+            former = self._context.cache.jobs.get(origin, resolved.namespace)
+            if denial := find_obstacle(resolved, chosen, left, former):
+                return denial
+        others = [item for item in left if item not in chosen and not self._is_in_use(item)]
+        if limit is not None and (denial := check_retained(resolved.namespace, name, limit, others)):
+            return denial
+        return await reserve(api, chosen, origin, resolved.home) if origin else None
+
+    def _is_in_use(self, left: Object) -> bool:
+        """Whether a job that wanted it has it."""
+        marks = labels_of(left)
+        job = self._context.cache.jobs.get(marks.get(labels.JOB, ""), marks[labels.JOB_NAMESPACE])
+        if job is None or is_terminating(job) or job["metadata"]["uid"] != marks.get(labels.JOB_UID):
+            return False
+        return labels.VOLUMES_FROM in annotations_of(left) and status_of(left).get("phase") in ("Available", "Bound")
+
+    async def ensure(self, resolved: Resolved, home: Home) -> None:
+        if find_origin(resolved) and resolved.uid not in self._settled and await ensure_claims(self._context.api, home):
+            self._settled.add(resolved.uid)
 
     async def spare(self, namespace: Object) -> None:
         if is_retained(namespace):
             await retain_volumes(self._context.api, namespace)
 
-
-RETRY_SECONDS = 60.0
-"""How soon to look again: volumes are not watched."""
-_LEAST = Decimal(2**30)
-"""What a volume counts at least: there are as many objects, at a storage system too, as there are volumes, however small."""
-
-
-def find_limit(policy: NestedClassSpec) -> str | None:
-    """How much may be left. None if the class lets nothing stay. `policy`: the class itself, without the wishes of a job."""
-    if policy.storage is None or policy.storage.retention != "Retain":
-        return None
-    given = policy.storage.retained_limit
-    return str(given) if given is not None else find_most(policy)
-
-
-def check_retained(namespace: str, class_name: str, limit: str, left: Iterable[Object]) -> Denial | None:
-    """Why no job may begin, if what those of the namespace have left, volumes and contents of snapshots, is as much as the limit
-    of the class.
-    """
-    found = list(left)
-    if sum(map(_measure, found), Decimal(0)) < parse_quantity(limit):
-        return None
-    also = " and `kubectl get volumesnapshotcontents` alike" if any(map(_is_snapshot, found)) else ""
-    message = (
-        f"the volumes and snapshots that jobs of namespace '{namespace}' have left ({len(found)}) reach the limit of {limit} of "
-        f"class '{class_name}' (`storage.retainedLimit`); an admin can delete those that are not needed "
-        f"(`kubectl get pv -l {labels.JOB_NAMESPACE}={namespace}`{also}), or raise the limit"
-    )
-    return Denial(conditions.RETAINED_LIMIT, message, retry_seconds=RETRY_SECONDS)
-
-
-def _is_snapshot(left: Object) -> bool:
-    return "volumeSnapshotRef" in spec_of(left)
-
-
-def _measure(left: Object) -> Decimal:
-    """A snapshot counts as the volume that could be filled from it: how much of that it takes, Kubernetes does not say."""
-    size = status_of(left).get("restoreSize") if _is_snapshot(left) else (spec_of(left).get("capacity") or {}).get("storage")
-    try:
-        return max(_LEAST, parse_quantity(str(size)))
-    except ValueError:
-        return _LEAST
+    def forget(self, uid: str) -> None:
+        self._settled.discard(uid)
 
 
 log = logging.getLogger(__name__)

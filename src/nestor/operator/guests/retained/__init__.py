@@ -1,0 +1,4 @@
+"""Keeps the volumes and snapshots of jobs whose class says so, and gives volumes that were kept to later jobs that want them.
+
+`keeper` keeps them; `limit` says how much may be left; `taken` says which of them a job gets, and gives it those.
+"""
