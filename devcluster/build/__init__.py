@@ -11,7 +11,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devcluster.build import assembled, cache, components, debian, dockerfiles, gobuild, keys, oci, references, registry
+from devcluster.build import (
+    assembled,
+    cache,
+    components,
+    debian,
+    dockerfiles,
+    gobuild,
+    keys,
+    mpi,
+    oci,
+    references,
+    registry,
+    wheels,
+)
 from devcluster.build.cache import Cache
 from devcluster.build.commands import BuildError
 from devcluster.build.components import Component
@@ -152,6 +165,10 @@ EXTRAS: dict[str, Callable[[Cache, Progress], Images]] = {
     "volumes": _program(components.VOLUMES),
     "helm3": _program(components.HELM3),
     "kueue": _program(components.QUEUES),
+    "jobset": _program(components.SETS, assembled.jobset),
+    "scheduler-plugins": _program(components.SECOND_SCHEDULER),
+    "openmpi": mpi.ensure_image,
+    "snakemake": wheels.ensure_snakemake,
     "device-plugin": _program(components.DEVICE_PLUGIN, assembled.device_plugin),
     "metrics-server": _program(components.METRICS, assembled.metrics_server),
 }

@@ -15,6 +15,7 @@ BUSYBOX = "docker.io/library/busybox:1.35"
 REDIS = "docker.io/library/redis:7.0"
 DEVICE_PLUGIN = "registry.nestor.localhost/device-plugin:1"
 METRICS_SERVER = "registry.nestor.localhost/metrics-server:v0.9.0"
+JOBSET = "registry.nestor.localhost/jobset:v0.10.1"
 K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
 
 TMP = Entry("tmp", mode=0o1777)
@@ -72,6 +73,11 @@ def metrics_server(cache: Cache) -> Image:
     """Gives the embedded cluster a metrics API, for tests. Its public image has the same entry point."""
     entries = [Entry("metrics-server", cache.bin / "metrics-server"), TMP]
     return Image(METRICS_SERVER, [Layer(entries)], entrypoint=["/metrics-server"])
+
+
+def jobset(cache: Cache) -> Image:
+    """The controller of JobSets, where its chart has it."""
+    return Image(JOBSET, [Layer([Entry("manager", cache.bin / "jobset"), TMP])], entrypoint=["/manager"], user="65534")
 
 
 ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in)

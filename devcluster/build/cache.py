@@ -66,6 +66,11 @@ class Cache:
         return self.root / "prometheus"
 
     @cached_property
+    def mpi(self) -> Path:
+        """For the test with Open MPI: the OCI archive of its image."""
+        return self.root / "mpi"
+
+    @cached_property
     def log(self) -> Path:
         """Output of the commands that the build runs."""
         return self.root / "log"

@@ -9,10 +9,12 @@ ARGO_CD = "github.com/argoproj/argo-cd/v3"
 CONTAINERD = "github.com/containerd/containerd/v2"
 HELM = "helm.sh/helm/v4"
 HELM_3 = "helm.sh/helm/v3"
+JOBSET = "sigs.k8s.io/jobset"
 LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
 KUEUE = "sigs.k8s.io/kueue"
 METRICS_SERVER = "sigs.k8s.io/metrics-server"
+SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
 TAGS = "netgo,osusergo,libsqlite3,no_btrfs,no_devmapper,no_zfs"
 """The same for all programs, with and without C, so that they share the packages that are compiled: Go's own resolver, Debian's
 sqlite, containerd without three kinds of snapshots."""
@@ -122,6 +124,16 @@ QUEUES = Component(
     tags="", disk_gigabytes=1.7, niceness=10,
 )  # fmt: skip
 """For the tests of Kueue's queues."""
+SETS = Component(
+    "jobset", "batch", {"jobset": JOBSET}, (), JOBSET, {f"{JOBSET}/pkg/version.GitVersion": "{version}"},
+    tags="", disk_gigabytes=1.0, niceness=10,
+)  # fmt: skip
+"""For the tests of JobSets."""
+SECOND_SCHEDULER = Component(
+    "scheduler-plugins", "batch", {"scheduler-plugins": f"{SCHEDULER_PLUGINS}/cmd/scheduler"}, (), KUBERNETES,
+    _kubernetes_version(), tags="", disk_gigabytes=1.0, niceness=10,
+)  # fmt: skip
+"""For the tests of gangs that another scheduler than the default one holds together."""
 TESTED = (*COMPONENTS, DEVICE_PLUGIN, CONFORMANCE)
 """Those with Go tests are among these."""
 

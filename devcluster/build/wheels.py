@@ -1,4 +1,4 @@
-"""Downloads the Python packages of the Nestor image outside of its build, which then needs no network."""
+"""Downloads the Python packages of the Nestor image outside of its build, which then needs no network. And a test's engine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import tomllib
 from pathlib import Path
 
 from devcluster.build import commands, keys
-from devcluster.build.cache import REPOSITORY, Cache
+from devcluster.build.cache import REPOSITORY, Cache, link
 from devcluster.progress import Progress
 
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
+ENGINE_LOCK = LOCK.with_name("snakemake.txt")
 PYPROJECT = REPOSITORY / "pyproject.toml"
 PYTHON_VERSION = "3.11"
 """Python of the image's base, Debian 12."""
@@ -31,6 +32,20 @@ def ensure_wheels(cache: Cache, progress: Progress) -> Path:
                 Path(temporary).chmod(0o755)
                 shutil.copytree(temporary, folder)
     return folder
+
+
+def ensure_snakemake(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
+    """Have the workflow engine Snakemake in `bin`, installed into an environment of its own; no image."""
+    folder = cache.wheels / f"snakemake-{keys.key(sys.version, ENGINE_LOCK.read_bytes())}"
+    with cache.lock("snakemake"):
+        if not (folder / ".ready").exists():
+            with progress.stage("Install Snakemake"):
+                commands.run([sys.executable, "-m", "venv", "--clear", str(folder)], cache.log / "venv.log")
+                pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+                commands.run([*pip, "--require-hashes", "--requirement", str(ENGINE_LOCK)], cache.log / "pip-install.log")
+                (folder / ".ready").touch()
+        link(cache.bin / "snakemake", folder / "bin/snakemake")
+    return []
 
 
 def _download(cache: Cache, folder: Path, packages: list[str]) -> None:

@@ -34,7 +34,7 @@ async def kueue_plane() -> AsyncIterator[apiserver.ControlPlane]:
     async with (
         plane_running("--set", "kueue.enabled=true") as plane,
         await Api.connect(str(plane.kubeconfig), manager="test") as api,
-        kueue.running(plane, api),
+        kueue.KUEUE.running(plane, api),
     ):
         yield plane
 

@@ -5,8 +5,6 @@ The operator's part is played by its own keeper, with what it writes and reads f
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -15,24 +13,19 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, status_of
-from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.guests.gangs import decide
 from nestor.operator.guests.gangs.keeper import GangKeeper
-from nestor.operator.settings import Settings
-from nestor.operator.world.context import Cache, Context
 from nestor.syncer.pods import sync
 from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration import apiserver
+from tests.integration.syncer.gangs import RULES, decided, is_held, until_let_go
 from tests.integration.syncer.pods import build_pod, condition
-from tests.integration.syncer.world import CLUSTER, NODE, World
+from tests.integration.syncer.world import CLUSTER, World
 from tests.waiting import until
 
 Allow = Callable[[Object], Awaitable[None]]
 
-HERE: Object = {"nodeSelector": {"kubernetes.io/hostname": NODE}}
-"""Other tests of the same host have nodes of their own."""
-RULES: Object = HERE | {"gang": {}, "overflow": {"backends": [{"name": "hpc"}]}}
 LARGE: Object = {"resources": {"requests": {"cpu": "3"}}}
 
 
@@ -56,50 +49,6 @@ async def allow(world: World) -> AsyncIterator[Allow]:
     await write(None)
 
 
-@pytest.fixture
-async def keeper(world: World) -> AsyncIterator[GangKeeper]:
-    """The operator's, whose caches are as full as the operator has them."""
-    cache = Cache(world.host)
-    context = Context.create(world.host, Settings(namespace="nestor-system", image="x"), cache, Host(()))
-    found = GangKeeper(context)
-    pods = cache.informers[kinds.POD]
-    task = asyncio.create_task(pods.run())
-    await pods.synced.wait()
-    yield found
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-
-
-async def look(world: World, keeper: GangKeeper) -> Object:
-    """One pass of the operator's; what it decided about the only gang there is."""
-    cache = keeper._context.cache
-    cache.clusters.put(await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace))
-    await keeper.look()
-    cluster = await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace)
-    found: list[Object] = status_of(cluster).get("gangs") or []
-    return found[0] if found else {}
-
-
-async def decided(world: World, keeper: GangKeeper, check: Callable[[Object], bool]) -> Object:
-    """What the operator decided, once `check` is true for it."""
-    return await until(lambda: look(world, keeper), check)
-
-
-@pytest.fixture
-async def virtual(world: World) -> AsyncIterator[str]:
-    """A node of a backend, with more room than the host's own node."""
-    name = f"hpc-{uuid.uuid4().hex[:6]}"
-    body = {"metadata": {"name": name, "labels": {labels.BACKEND: "hpc"}}, "spec": {}}
-    await world.host.apply(kinds.NODE, body)
-    taint = {"key": "virtual-kubelet.io/provider", "value": "hpc", "effect": "NoSchedule"}
-    await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": [taint]}})
-    room = {"cpu": "64", "memory": "64Gi", "pods": "110"}
-    await world.host.patch(kinds.NODE, name, None, {"status": {"capacity": room, "allocatable": room}}, subresource="status")
-    yield name
-    await world.host.delete(kinds.NODE, name)
-
-
 async def start(world: World, space: str, count: int, *, size: int = 3, first: int = 0, **container: Any) -> list[Object]:
     """Nested pods of one gang."""
     notes = {"nestor.dev/gang": "train", "nestor.dev/gang-size": str(size)}
@@ -109,16 +58,6 @@ async def start(world: World, space: str, count: int, *, size: int = 3, first: i
         pod["metadata"]["annotations"] = notes
         made.append(await world.nested.create(kinds.POD, pod))
     return made
-
-
-def is_held(pod: Object) -> bool:
-    """Whether a host pod is held."""
-    return {"name": "nestor.dev/gang"} in (pod["spec"].get("schedulingGates") or [])
-
-
-async def until_let_go(world: World, pod: Object) -> Object:
-    """The host pod of a nested one, once it is not held any more."""
-    return await until(lambda: world.host_pod(pod), lambda found: not is_held(found))
 
 
 async def counted(world: World, place: Object) -> None:

@@ -128,6 +128,7 @@ def read_entries(cluster: Object | None) -> Mapping[str, GangStatus]:
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
+_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 _NAME_LIMIT = 253
@@ -171,6 +172,8 @@ def _list_claims(pod: Object) -> list[Claim]:
         found.append(Claim("Annotation", namespace, mine, size, "" if size else job))
     if group := (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"):
         found.append(Claim("PodGroup", namespace, group, None, group))
+    if _EXCLUSIVE in notes:
+        return found  # JobSet makes its other pods when the first one has a node
     if jobset := own.get(JOBSET):
         # All its pods are made anew on a restart: these are another gang.
         attempt = f"{jobset}-{own.get(_ATTEMPT, '0')}"

@@ -190,6 +190,8 @@ def pod(
             Claim("JobSet", "shop", "train-2", None, "train", "workers"),
         ),
         (pod(INDEX, owner=JOB), Claim("IndexedJob", "shop", "train", None, "train")),
+        # JobSet makes the other pods when the first one has a node.
+        (pod(INDEX | {"alpha.jobset.sigs.k8s.io/exclusive-topology": "zone"}, JOBSET, JOB), None),
         (pod(INDEX), None),
         (pod({"nestor.dev/gang": "a"}, owner=JOB | {"controller": False}), Claim("Annotation", "shop", "a")),
     ],
