@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from devcluster import build
 from devcluster.build import assembled, mpi
 from devcluster.progress import Console
-from nestor.api import conditions, labels
+from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, status_of
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import (
@@ -30,7 +30,7 @@ from tests.e2e.conftest import (
     push_images,
 )
 from tests.integration.syncer.test_jobsets import CONTROLLER
-from tests.waiting import job_with
+from tests.waiting import exists
 
 pytestmark = [
     pytest.mark.xdist_group("batch"),
@@ -56,10 +56,10 @@ fi
 hosts=$(for rank in $(seq 0 {RANKS - 1}); do echo mpi-$rank.mpi; done)
 for host in $hosts; do [ $host = mpi-0.mpi ] || until ssh {SSH} $host true; do sleep 1; done; done
 mpirun --version | head -1
-mpirun --allow-run-as-root --host $(echo $hosts | tr ' ' ,) --mca plm_rsh_args "{SSH}" --mca btl_tcp_if_include eth0 \\
+mpirun --allow-run-as-root --mca orte_keep_fqdn_hostnames 1 --host $(echo $hosts | tr ' ' ,) --mca plm_rsh_args "{SSH}" --mca btl_tcp_if_include eth0 \\
   --mca oob_tcp_if_include eth0 python3 -c "$PROGRAM"
 """
-MEET = "until nslookup train-leader-0-0.train; do sleep 1; done; "
+MEET = "until nslookup train-leader-0-0.train.default.svc.cluster.local; do sleep 1; done; "
 FIRST_FAILS = "[ $ATTEMPT != 0 ] || exit 1; echo attempt $ATTEMPT of $JOB_COMPLETION_INDEX"
 
 
@@ -69,6 +69,13 @@ def container(image: str, script: str, **more: Any) -> Object:
     return {"name": "main", "image": image, "command": [shell, "-c", script], "resources": resources, **more}
 
 
+async def until_completed(api: Api, name: str, namespace: str) -> Object:
+    """The job at its end, which is to be a success."""
+    job = await exists(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found.get("status", {}).get("terminalState"))
+    assert job["status"]["terminalState"] == "Completed", job["status"]["conditions"]
+    return job
+
+
 def build_jobset() -> Object:
     """A leader and two workers that look for it; the first time, the workers fail."""
     attempt = {
@@ -76,7 +83,7 @@ def build_jobset() -> Object:
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"}},
     }
     parts = []
-    for name, count, script in (("leader", 1, "sleep 5"), ("workers", 2, MEET + FIRST_FAILS)):
+    for name, count, script in (("leader", 1, "sleep 3600"), ("workers", 2, MEET + FIRST_FAILS)):
         pod = {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
@@ -84,7 +91,8 @@ def build_jobset() -> Object:
         }
         job = {"parallelism": count, "completions": count, "backoffLimit": 0, "template": {"spec": pod}}
         parts.append({"name": name, "template": {"spec": job}})
-    spec = {"replicatedJobs": parts, "failurePolicy": {"maxRestarts": 2}}
+    success = {"operator": "All", "targetReplicatedJobs": ["workers"]}
+    spec = {"replicatedJobs": parts, "successPolicy": success, "failurePolicy": {"maxRestarts": 2}}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -110,7 +118,7 @@ async def test_a_jobset_finds_itself_by_name_restarts_and_completes_the_job(api:
     async with class_like_default(api, "gangs", placement={"gang": {}}) as name:
         documents[-1]["spec"] |= {"className": name, "successPolicy": {"targets": [{"kind": "JobSet", "name": "train"}]}}
         await apply(api, documents)
-        job = await job_with(api, "train", namespace, conditions.SUCCEEDED, "True")
+        job = await until_completed(api, "train", namespace)
         inside = await nested_kubeconfig(api, job, tmp_path)
         found = json.loads(await kubectl(inside, "get", "jobset", "train", "-o", "json"))
         assert status_of(found)["restarts"] == 1
@@ -118,7 +126,7 @@ async def test_a_jobset_finds_itself_by_name_restarts_and_completes_the_job(api:
         assert sorted(line for line in logs.splitlines() if line.startswith("attempt")) == ["attempt 1 of 0", "attempt 1 of 1"]
         hosts = await api.list(kinds.POD, job["status"]["namespace"], labels=labels.selector(component=labels.COMPONENT_APP))
         gangs = Counter(annotations_of(host).get(labels.GANG_NAME) for host in hosts)
-        assert gangs["default/train-1"] == 3, gangs
+        assert gangs["default/train-1"] == 2, "the leader is gone, as the workers are done"
         logs = await kubectl(inside, "logs", "-n", "jobset-system", "deployment/jobset-controller", "--tail=-1")
         assert CONTROLLER.version in logs
         print(f"jobset {CONTROLLER.version} ran")
@@ -155,7 +163,7 @@ async def test_open_mpi_starts_ranks_over_a_headless_service(api: Api, namespace
     documents = inline_job("mpi", namespace, {"mpi.json": objects})
     documents[-1]["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "mpi"}]}
     await apply(api, documents)
-    job = await job_with(api, "mpi", namespace, conditions.SUCCEEDED, "True")
+    job = await until_completed(api, "mpi", namespace)
     inside = await nested_kubeconfig(api, job, tmp_path)
     logs = await kubectl(inside, "logs", "-l", "batch.kubernetes.io/job-completion-index=0", "--tail=-1")
     print(logs)

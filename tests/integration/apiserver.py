@@ -24,6 +24,7 @@ import yaml
 from devcluster import build
 from devcluster.build import cache
 from devcluster.progress import Console
+from nestor.api.objects import Object
 from nestor.cluster import certificates, pki
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from tests.children import WITH_US
@@ -159,21 +160,23 @@ class ControlPlane:
                 await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"))
 
     @contextlib.contextmanager
-    def scheduling(self, name: str) -> Iterator[None]:
+    def scheduling(self, name: str, profile: Object | None = None, program: str = "kube") -> Iterator[None]:
         """A scheduler, for the pods that name it, for the length of a `with` block: tests play the default one."""
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig)},
             "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": name}],
+            "profiles": [{"schedulerName": name, **(profile or {})}],
         }
         path = self.folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(config))
-        self._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0", GATES])
+        component = ["kube-scheduler", GATES] if program == "kube" else []
+        self._start(name, [str(binary(program)), *component, f"--config={path}", "--secure-port=0"])
         process = self.processes.pop()
         try:
             yield
+            assert process.poll() is None, (self.folder / f"{name}.log").read_text()[-5000:]
         finally:
             process.kill()
             process.wait()
@@ -186,8 +189,10 @@ class ControlPlane:
             process.wait()
 
     def _spawn(self, component: str, arguments: list[str]) -> None:
-        log = (self.folder / f"{component}.log").open("wb")
-        command = [*WITH_US, str(binary()), component, *arguments]
+        self._start(component, [str(binary()), component, *arguments])
+
+    def _start(self, name: str, command: list[str]) -> None:
+        log, command = (self.folder / f"{name}.log").open("wb"), [*WITH_US, *command]
         # They live for minutes at most: a fifth less processor time for some memory.
         environment = {**os.environ, "GOGC": "400"}
         with log:

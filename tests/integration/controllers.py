@@ -28,9 +28,10 @@ _WEBHOOKS = [
     for name in ("Mutating", "Validating")
 ]
 _INSTALLED = {
-    kind.name: kind for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, *_WEBHOOKS)
+    kind.name: kind
+    for kind in (kinds.SECRET, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, *_WEBHOOKS)
 }
-"""What is installed of a chart, besides definitions. The controller is a process, which needs no Service."""
+"""What is installed of a chart, besides definitions. The controller is a process."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Controller:
     """The Go module that has its chart, and gives it its version."""
     settings: Mapping[str, Any]
     """Of its configuration, besides where it listens."""
+    certifies: bool = False
+    """Whether it makes the certificate of its webhooks. Its pod would have that as a volume."""
     told: str = ""
     """The value of its chart that has its configuration, if that needs to know it."""
 
@@ -60,9 +63,14 @@ class Controller:
         """Such as `v0.10.1`."""
         return required_version((gobuild.MODULES / self.component.module / "go.mod").read_text(), self.module)
 
+    @property
+    def namespace(self) -> str:
+        """Where its chart is installed."""
+        return f"{self.name}-system"
+
     async def render(self, *arguments: str) -> list[Object]:
         """What its chart makes, its definitions first."""
-        chart = [str(self.source / "charts" / self.name), "--namespace", f"{self.name}-system"]
+        chart = [str(self.source / "charts" / self.name), "--namespace", self.namespace]
         command = [str(apiserver.binary("helm")), "template", self.name, *chart, "--include-crds", *arguments]
         code, output = await children.run(*command, limit=60)
         assert code == 0, output
@@ -76,8 +84,8 @@ class Controller:
         folder = plane.folder / self.name
         folder.mkdir()
         config, log = folder / "config.yaml", folder / "log"
-        config.write_text(yaml.safe_dump({"kind": "Configuration", **self.settings, **_listen(folder, webhooks, health)}))
-        account = await self._install(api, config, webhooks, _certify(folder))
+        config.write_text(yaml.safe_dump({"kind": "Configuration", **self.settings, **self._listen(folder, webhooks, health)}))
+        account = await self._install(api, config, webhooks, b"" if self.certifies else self._certify(folder))
         environment = os.environ | {"KUBECONFIG": str(plane.kubeconfig_of(account))}
         command = (str(apiserver.binary(self.name)), f"--config={config}", "--zap-log-level=2")
         with log.open("wb") as file:
@@ -90,6 +98,11 @@ class Controller:
                             return answer.status == 200
                     return False
 
+                if self.certifies:
+                    secret = f"{self.name}-webhook-server-cert"
+                    made = await exists(api, kinds.SECRET, secret, self.namespace, lambda found: found.get("data"))
+                    for name, content in made["data"].items():
+                        (folder / name).write_bytes(base64.b64decode(content))
                 await eventually(is_ready)
                 assert self.version in log.read_text(), "it says so when it starts"
                 print(f"{self.name} {self.version} runs")
@@ -98,12 +111,18 @@ class Controller:
 
     async def _install(self, api: Api, config: Path, port: int, authority: bytes) -> str:
         """The account that it has. `port`: where its webhooks are on this machine."""
-        account = f"system:serviceaccount:{self.name}-system"
-        await api.apply(kinds.NAMESPACE, {"metadata": {"name": f"{self.name}-system"}})
+        account = f"system:serviceaccount:{self.namespace}"
+        await api.apply(kinds.NAMESPACE, {"metadata": {"name": self.namespace}})
+        service = {"name": f"{self.name}-webhook-service", "namespace": self.namespace}
+        here = {"type": "ExternalName", "externalName": "localhost"}
+        await api.apply(kinds.SERVICE, {"metadata": service, "spec": here})
         for document in await self.render(*(["--set-file", f"{self.told}={config}"] if self.told else [])):
             for webhook in document.get("webhooks", ()):
-                url = f"https://127.0.0.1:{port}{webhook['clientConfig'].pop('service')['path']}"
-                webhook["clientConfig"] = {"url": url, "caBundle": base64.b64encode(authority).decode()}
+                service = webhook["clientConfig"]["service"]
+                service["port"] = port
+                if authority:
+                    url = f"https://127.0.0.1:{port}{service['path']}"
+                    webhook["clientConfig"] = {"url": url, "caBundle": base64.b64encode(authority).decode()}
             if document["kind"] == kinds.CRD.name:
                 await define(api, document)
             elif document["kind"] == kinds.SERVICE_ACCOUNT.name:
@@ -112,28 +131,26 @@ class Controller:
                 await api.apply(kind, document)
         return account
 
+    def _listen(self, folder: Path, webhooks: int, health: int) -> Object:
+        return {
+            "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": str(folder)},
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+            "metrics": {"bindAddress": "0"},
+            "leaderElection": {"leaderElect": False},
+            "internalCertManagement": {"enable": self.certifies},
+        }
+
+    def _certify(self, folder: Path) -> bytes:
+        """Write a certificate for its webhooks; the authority to trust."""
+        now = datetime.datetime.now(datetime.UTC)
+        authority = certificates.new_authority("webhooks", now)
+        leaf = certificates.new_leaf(authority, "webhooks", now, hosts=["127.0.0.1"])
+        (folder / "tls.crt").write_bytes(leaf.certificate)
+        (folder / "tls.key").write_bytes(leaf.key)
+        return authority.certificate
+
 
 async def define(api: Api, definition: Object) -> None:
     """Have a kind."""
     await api.apply(kinds.CRD, definition)
     await exists(api, kinds.CRD, definition["metadata"]["name"], "", has("Established", "True"))
-
-
-def _listen(folder: Path, webhooks: int, health: int) -> Object:
-    return {
-        "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": str(folder)},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
-        "metrics": {"bindAddress": "0"},
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-    }
-
-
-def _certify(folder: Path) -> bytes:
-    """Write a certificate for its webhooks; the authority to trust."""
-    now = datetime.datetime.now(datetime.UTC)
-    authority = certificates.new_authority("webhooks", now)
-    leaf = certificates.new_leaf(authority, "webhooks", now, hosts=["127.0.0.1"])
-    (folder / "tls.crt").write_bytes(leaf.certificate)
-    (folder / "tls.key").write_bytes(leaf.key)
-    return authority.certificate

@@ -27,6 +27,7 @@ KUEUE = controllers.Controller(
         "integrations": {"externalFrameworks": ["NestedAppJob.v1alpha1.nestor.dev"]},
         "featureGates": {"VisibilityOnDemand": False},
     },
+    certifies=True,
     told="managerConfig.controllerManagerConfigYaml",
 )
 """Its visibility server, of which nothing is asked, is off."""

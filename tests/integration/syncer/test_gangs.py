@@ -5,12 +5,15 @@ The operator's part is played by its own keeper, with what it writes and reads f
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+import yaml
 
+from devcluster.build import components, gobuild
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, status_of
 from nestor.kube import kinds
@@ -19,6 +22,7 @@ from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.syncer.pods import sync
 from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration import apiserver
+from tests.integration.controllers import define
 from tests.integration.syncer.gangs import RULES, decided, is_held, until_let_go
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import CLUSTER, World
@@ -26,6 +30,13 @@ from tests.waiting import until
 
 Allow = Callable[[Object], Awaitable[None]]
 
+COSCHEDULING: Object = {
+    "plugins": {
+        "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+        "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
+    },
+    "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 2}}],
+}
 LARGE: Object = {"resources": {"requests": {"cpu": "3"}}}
 
 
@@ -49,13 +60,16 @@ async def allow(world: World) -> AsyncIterator[Allow]:
     await write(None)
 
 
-async def start(world: World, space: str, count: int, *, size: int = 3, first: int = 0, **container: Any) -> list[Object]:
-    """Nested pods of one gang."""
+async def start(
+    world: World, space: str, count: int, *, size: int = 3, first: int = 0, own: Object | None = None, **container: Any
+) -> list[Object]:
+    """Nested pods of one gang. `own`: more labels."""
     notes = {"nestor.dev/gang": "train", "nestor.dev/gang-size": str(size)}
     made = []
     for number in range(first, first + count):
         pod = build_pod(space, f"train-{number}", container=container or LARGE)
         pod["metadata"]["annotations"] = notes
+        pod["metadata"]["labels"] |= own or {}
         made.append(await world.nested.create(kinds.POD, pod))
     return made
 
@@ -160,16 +174,32 @@ async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
     await until(lambda: world.host_pod(pods[1]), lambda now: is_held(now) and now["metadata"]["uid"] != second["metadata"]["uid"])
 
 
-@pytest.fixture
-async def scheduler(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
-    """The host's own scheduler, for the pods that name it. The name is that of a node with two CPUs, too."""
+@contextlib.asynccontextmanager
+async def scheduling(world: World, plane: apiserver.ControlPlane, *more: Any) -> AsyncIterator[str]:
+    """A scheduler of the host, for the pods that name it. The name is that of a node with two CPUs, too."""
     name = f"gangs-{uuid.uuid4().hex[:6]}"
     await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": {"only": name}}})
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
     await have_room(world, name, 2)
-    with control_plane.scheduling(name):
+    with plane.scheduling(name, *more):
         yield name
     await world.host.delete(kinds.NODE, name)
+
+
+@pytest.fixture
+async def scheduler(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
+    """Kubernetes' own."""
+    async with scheduling(world, control_plane) as name:
+        yield name
+
+
+@pytest.fixture
+async def coscheduler(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
+    """That of scheduler-plugins, with gangs of its own."""
+    source = gobuild.module_folder(components.SECOND_SCHEDULER, components.SCHEDULER_PLUGINS)
+    await define(world.host, yaml.safe_load((source / "manifests/coscheduling/crd.yaml").read_text()))
+    async with scheduling(world, control_plane, COSCHEDULING, "scheduler-plugins") as name:
+        yield name
 
 
 async def have_room(world: World, node: str, cpus: int) -> None:
@@ -189,8 +219,32 @@ async def test_the_host_s_own_scheduler_starts_a_gang_as_a_whole(world: World, s
     hosts = [await world.host_pod(pod) for pod in pods]
     assert not [host for host in hosts if host["spec"].get("nodeName")], "there is room for two"
     await have_room(world, scheduler, 3)
-    for pod in pods:
-        await world.nested_pod(pod, lambda item: bool(item["spec"].get("nodeName")))
+    await until_placed(world, pods)
     (name,) = {host["spec"]["schedulingGroup"]["podGroupName"] for host in hosts}
     group = await world.host.get(POD_GROUPS[-1], name, world.namespace)
     assert group["spec"]["schedulingPolicy"] == {"gang": {"minCount": 3}}
+
+
+async def until_placed(world: World, pods: list[Object]) -> None:
+    """Until all of them have nodes."""
+    for pod in pods:
+        await world.nested_pod(pod, lambda item: bool(item["spec"].get("nodeName")))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # builds the scheduler, if `make test-full` has not
+async def test_a_gang_of_ours_gets_its_nodes_from_the_scheduler_that_the_class_names(
+    world: World, space: str, allow: Allow, keeper: GangKeeper, coscheduler: str
+) -> None:
+    await allow({"gang": {}, "nodeSelector": {"only": coscheduler}, "schedulers": {"default": coscheduler}})
+    # For a group of its own it would wait for ever, but tenants have no say in what is a group in the host.
+    group = {"scheduling.x-k8s.io/pod-group": "train"}
+    pods = await start(world, space, 3, own=group, resources={"requests": {"cpu": "1"}})
+    for pod in pods:
+        assert is_held(await world.host_pod(pod))
+    found = await decided(world, keeper, lambda item: "no place has room" in item.get("message", ""))
+    assert "the host cluster for 2" in found["message"]
+    await have_room(world, coscheduler, 3)
+    await decided(world, keeper, lambda item: item["state"] == "Released")
+    await until_placed(world, pods)
+    assert {(await world.host_pod(pod))["spec"]["schedulerName"] for pod in pods} == {coscheduler}
