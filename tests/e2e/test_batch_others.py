@@ -29,7 +29,7 @@ from tests.e2e.conftest import (
     nested_kubeconfig,
     push_images,
 )
-from tests.integration.syncer.test_jobsets import CONTROLLER
+from tests.integration.controllers import JOBSETS
 from tests.waiting import exists
 
 pytestmark = [
@@ -56,7 +56,8 @@ fi
 hosts=$(for rank in $(seq 0 {RANKS - 1}); do echo mpi-$rank.mpi; done)
 for host in $hosts; do [ $host = mpi-0.mpi ] || until ssh {SSH} $host true; do sleep 1; done; done
 mpirun --version | head -1
-mpirun --allow-run-as-root --mca orte_keep_fqdn_hostnames 1 --host $(echo $hosts | tr ' ' ,) --mca plm_rsh_args "{SSH}" --mca btl_tcp_if_include eth0 \\
+mpirun --allow-run-as-root --mca orte_keep_fqdn_hostnames 1 \\
+  --host $(echo $hosts | tr ' ' ,) --mca plm_rsh_args "{SSH}" --mca btl_tcp_if_include eth0 \\
   --mca oob_tcp_if_include eth0 python3 -c "$PROGRAM"
 """
 MEET = "until nslookup train-leader-0-0.train.default.svc.cluster.local; do sleep 1; done; "
@@ -105,7 +106,7 @@ async def test_a_jobset_finds_itself_by_name_restarts_and_completes_the_job(api:
     push_images(build.ensure(Console(), "jobset"))
     repository, tag = assembled.JOBSET.rsplit(":", 1)
     small = "controller.resources.requests.cpu=50m,controller.resources.limits.memory=256Mi"
-    installed = await CONTROLLER.render("--set", f"image.repository={repository},image.tag={tag},{small}")
+    installed = await JOBSETS.render("--set", f"image.repository={repository},image.tag={tag},{small}")
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobset-system"}}
     for document in installed:
         if document["kind"] == kinds.SERVICE.name:
@@ -128,8 +129,8 @@ async def test_a_jobset_finds_itself_by_name_restarts_and_completes_the_job(api:
         gangs = Counter(annotations_of(host).get(labels.GANG_NAME) for host in hosts)
         assert gangs["default/train-1"] == 2, "the leader is gone, as the workers are done"
         logs = await kubectl(inside, "logs", "-n", "jobset-system", "deployment/jobset-controller", "--tail=-1")
-        assert CONTROLLER.version in logs
-        print(f"jobset {CONTROLLER.version} ran")
+        assert JOBSETS.version in logs
+        print(f"jobset {JOBSETS.version} ran")
 
 
 async def test_open_mpi_starts_ranks_over_a_headless_service(api: Api, namespace: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from devcluster.build import gobuild
+from devcluster.build import components, gobuild
 from devcluster.build.components import Component, required_version
 from nestor.api.objects import Object
 from nestor.cluster import certificates
@@ -148,6 +148,9 @@ class Controller:
         (folder / "tls.crt").write_bytes(leaf.certificate)
         (folder / "tls.key").write_bytes(leaf.key)
         return authority.certificate
+
+
+JOBSETS = Controller(components.SETS, components.JOBSET, {"apiVersion": "config.jobset.x-k8s.io/v1alpha1"})
 
 
 async def define(api: Api, definition: Object) -> None:

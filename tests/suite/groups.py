@@ -37,8 +37,8 @@ GROUPS = {
             "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py", "src/nestor/operator/guests/retained/",
         ),
         (
-            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "burst", "deletion", "faults", "nodes")),
-            "tests/e2e/test_observability_faults.py",
+            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "burst", "deletion", "faults", "nodes")),
+            "tests/e2e/test_batch_*", "tests/e2e/test_observability_faults.py",
             "tests/integration/operator/", "tests/integration/kube/", "tests/integration/warm/",
         ),
     ),

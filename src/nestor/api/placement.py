@@ -33,8 +33,8 @@ class Gang:
         default_factory=lambda: list(DEFAULT_GROUPS),
         description="Which pods are a gang. `Annotation`: those with the same annotation (or label) `nestor.dev/gang` in a "
         "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
-        "group scheduling.k8s.io in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an Indexed Job that "
-        "runs all of them at a time. Defaults to all but `IndexedJob`.",
+        "group scheduling.k8s.io in the nested cluster. `JobSet`: those of a JobSet without an exclusive topology. "
+        "`IndexedJob`: those of an Indexed Job that runs all of them at a time. Defaults to all but `IndexedJob`.",
     )
 
 

@@ -199,6 +199,7 @@ async def coscheduler(world: World, control_plane: apiserver.ControlPlane) -> As
     source = gobuild.module_folder(components.SECOND_SCHEDULER, components.SCHEDULER_PLUGINS)
     await define(world.host, yaml.safe_load((source / "manifests/coscheduling/crd.yaml").read_text()))
     async with scheduling(world, control_plane, COSCHEDULING, "scheduler-plugins") as name:
+        print(f"{source.name} runs")
         yield name
 
 

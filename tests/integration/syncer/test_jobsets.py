@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from devcluster.build import components
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of
 from nestor.kube import Kind, kinds
 from nestor.operator.guests.gangs.keeper import GangKeeper
-from tests.integration.controllers import Controller
+from tests.integration.controllers import JOBSETS
 from tests.integration.syncer.conftest import Allow
 from tests.integration.syncer.gangs import HERE, RULES, decided, is_held, until_let_go
 from tests.integration.syncer.player import playing
@@ -25,13 +24,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first one build
 
 JOBSET = Kind("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 PREFIX = "jobset.sigs.k8s.io"
-CONTROLLER = Controller(components.SETS, components.JOBSET, {"apiVersion": "config.jobset.x-k8s.io/v1alpha1"})
 
 
 @pytest.fixture(scope="module")
 async def controller(world: World) -> AsyncIterator[None]:
     """JobSet's controller at the nested cluster."""
-    async with CONTROLLER.running(world.plane, world.nested):
+    async with JOBSETS.running(world.plane, world.nested):
         yield
 
 
