@@ -9,6 +9,7 @@ import enum
 import functools
 import hashlib
 import json
+import re
 
 LABEL_LIMIT = 63
 """Maximum length of a DNS label (RFC 1123): Services, Namespaces, host names, label values."""
@@ -20,6 +21,8 @@ QUOTA_NAME = "nestor"
 """The ResourceQuota by which the operator holds a job's namespace to its class, and the LimitRange beside it."""
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
+POOLED = "warm"
+"""The name of each NestedCluster that was made without a job."""
 SERVER_CONTAINER = "k3s"
 SYNCER_CONTAINER = "syncer"
 SHORT, LONG = 8, 20
@@ -85,6 +88,20 @@ def join_limited(parts: list[str], suffix: str, limit: int = LABEL_LIMIT, separa
 def job_namespace(name: str, namespace: str, uid: str) -> str:
     """The host namespace of one job. Because of the UID, a re-created job of the same name gets a fresh namespace."""
     return join_limited(["nestor", namespace, name], digest(namespace, name, uid))
+
+
+def pool_namespace(class_name: str, suffix: str) -> str:
+    """The host namespace of a cluster that waits for a job of a class. No job's own has such a name: no namespace is empty."""
+    return join_limited(["nestor", "", class_name], suffix)
+
+
+def is_of_pool(namespace: str) -> bool:
+    return re.fullmatch("nestor--.+-[0-9a-f]{8}", namespace) is not None
+
+
+def cluster_name(job: str, namespace: str) -> str:
+    """The NestedCluster in a job's own namespace: it has the job's name, unless it was there before the job."""
+    return POOLED if is_of_pool(namespace) else job
 
 
 def host_name(name: str, namespace: str) -> str:

@@ -113,6 +113,18 @@ class NestedClassSpec(Model):
         le=100_000,
         json_schema_extra=BY_PROFILE,
     )
+    pool: int = Field(
+        0,
+        description="How many ready clusters wait for jobs, so that jobs need not wait for theirs. A job gets one, once and for "
+        "good, if its own cluster would be made the same way. It gets a new one if it wants another Kubernetes version than the "
+        "default, if Kueue has admitted it, if its AppDef is read from its image, or if none is ready. With "
+        "`cluster.persistence`, there is no pool. Waiting clusters have nothing of a user, count for no quota or limit of jobs, "
+        "and take what an idle cluster takes. They are made one at a time while no job's cluster is starting, are given up while "
+        "pods of jobs lack CPU or memory, and are replaced after a day, and when clusters are to be made another way. Defaults "
+        "to 0.",
+        ge=0,
+        le=50,
+    )
     queue: ClassQueue = Field(
         default_factory=ClassQueue, description="How many jobs run at a time, and in which order the others wait."
     )
@@ -164,6 +176,14 @@ class NestedClassSpec(Model):
     )
 
 
+class PoolMember(Model):
+    """A cluster that waits for a job."""
+
+    namespace: str = Field(description="Its namespace in the host cluster.", max_length=63)
+    uid: str = Field(description="UID of that namespace. One of the same name with another UID is not Nestor's.", max_length=64)
+    ready: bool = Field(False, description="Whether a job can get it.")
+
+
 class NestedClassStatus(Model):
     """What the operator found out that matters to jobs of the class. Only the operator writes it."""
 
@@ -176,6 +196,9 @@ class NestedClassStatus(Model):
     effective: dict[str, Any] | None = Field(
         None,
         description="The whole class: the fields of `spec`, with what its profile and the operator say where it says nothing.",
+    )
+    pool: Annotated[list[PoolMember], Field(max_length=64, json_schema_extra=list_map("namespace"))] = Field(
+        default_factory=list, description="The clusters that wait for jobs."
     )
 
 

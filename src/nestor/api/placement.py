@@ -200,6 +200,8 @@ class Overflow:
     )
 
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The host cluster's own. The API server writes it into every pod that names none."""
 MOST = 128
 """Labels and tolerations of one placement, those of a machine and a job included."""
 
@@ -231,8 +233,10 @@ class Placement:
         "`example.com/team`, or `example.com/*` for all keys of a domain. A pod that uses another one is refused. If not set, "
         "they may use all but Nestor's own, such as `nestor.dev/backend`.",
     )
-    schedulers: Names = field(
-        default_factory=Names, description="Schedulers. A `schedulerName` of a pod that is not allowed has no effect."
+    schedulers: Annotated[list[ObjectName], Limits(max_length=64)] = field(
+        default_factory=list,
+        description="Schedulers that pods may choose; those that choose none get the first, which may be `default-scheduler`. A "
+        "`schedulerName` of a pod that is not among them has no effect.",
     )
     priority_classes: Names = field(
         default_factory=Names,
@@ -263,3 +267,8 @@ class Placement:
     gang: Gang | None = field(
         default=None, description="How pods that belong together get their nodes: all or none. If not set, each pod gets its own."
     )
+
+    @property
+    def scheduler_names(self) -> Names:
+        found = [name for name in self.schedulers if name != DEFAULT_SCHEDULER]
+        return Names(default=found[0] if found and found[0] == self.schedulers[0] else None, allowed=found)

@@ -55,7 +55,7 @@ class Registration:
     def data(self) -> dict[str, str]:
         """The Secret's data without its credentials, as it has them."""
         policy = self.policy
-        texts = {"name": f"{self.home.labels[labels.JOB_NAMESPACE]}.{self.home.name}", "server": self.server}
+        texts = {"name": f"{self.home.labels[labels.JOB_NAMESPACE]}.{self.home.labels[labels.JOB]}", "server": self.server}
         if policy.project:
             texts["project"] = policy.project
         if not policy.is_whole:

@@ -34,6 +34,10 @@ class Home:
         """Whether the object's labels name exactly this job."""
         return labels_of(obj).get(labels.JOB_UID) == self.labels[labels.JOB_UID]
 
+    def has_made(self, obj: Object) -> bool:
+        """Whether it was made for this job, or in this home before that had a job."""
+        return labels_of(obj).get(labels.JOB_UID) in (self.labels[labels.JOB_UID], self.namespace)
+
     def child(self, part: Part) -> str:
         """The name of one of the cluster's objects, such as `hello-k3s`."""
         return names.child(self.name, part)

@@ -109,7 +109,7 @@ class Provisioner:
             self._api.find(kinds.SECRET, home.child(Part.AUTHORITIES), home.namespace),
             self._api.find(kinds.SERVICE, home.child(Part.SERVER), home.namespace),
         )
-        if secret is None or service is None or not home.owns(secret) or not home.owns(service):
+        if secret is None or service is None or not home.has_made(secret) or not home.has_made(service):
             return
         await self._ensure_authorities(home)
         address = service["spec"]["clusterIP"]

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.api.objects import Object, is_terminating
+from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Api, ApiError, Kind, kinds, process
 from nestor.kube.tasks import together
 
@@ -57,8 +57,7 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
                 log.info("deleting %s", left.describe() or "nothing: there is nothing left")
             if not left:
                 return None
-            wanted = [(kind, item["metadata"]) for kind, item in left.wishes if not is_terminating(item)]
-            await together(*(api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"]) for kind, meta in wanted))
+            await together(*(_end(api, kind, item["metadata"]) for kind, item in left.wishes if not is_terminating(item)))
             if time.monotonic() > deadline:
                 return (
                     f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
@@ -96,9 +95,18 @@ async def _find(api: Api, *, shells: bool) -> Left:
     """`shells`: whether to count namespaces that are terminating. Without a job, their controller needs nobody's help."""
     found = await together(*(api.with_metadata_only().list(kind) for kind in OWN))
     wishes = [(kind, item) for kind, items in zip(OWN, found, strict=True) for item in items]
+    wishes += [(kinds.NESTED_CLASS, item) for item in await api.list(kinds.NESTED_CLASS) if spec_of(item).get("pool")]
     homes = await api.with_metadata_only().list(kinds.NAMESPACE, labels=labels.JOB_UID)
     names = {item["metadata"]["name"] for item in homes if shells or not is_terminating(item)}
     return Left(wishes, sorted(name for name in names if name.startswith("nestor-")))
+
+
+async def _end(api: Api, kind: Kind, meta: Object) -> None:
+    """Of a class, its pool."""
+    if kind == kinds.NESTED_CLASS:
+        await api.patch(kind, meta["name"], None, {"spec": {"pool": 0}})
+    else:
+        await api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
 
 
 def _explain(left: Left) -> str | None:
@@ -106,7 +114,7 @@ def _explain(left: Left) -> str | None:
     if left.wishes:
         return (
             f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
-            "`kubectl delete naj,ofb -A --all`, wait until they are gone, and uninstall again"
+            "`kubectl delete naj,ofb -A --all`, set `pool: 0` in classes, wait until they are gone, and uninstall again"
         )
     if not left.namespaces:
         return None

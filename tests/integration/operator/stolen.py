@@ -19,6 +19,8 @@ Object = dict[str, Any]
 STRANGER, HOME, USER, SYSTEM, ARGO = "stranger", "nestor-a-hello-1", "owner", "nestor-system", "with-argocd"
 """The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a job, of the operator, and of
 an Argo CD whose owner has agreed to know jobs' clusters."""
+POOLED = "nestor--a-0123abcd"
+"""Of a cluster that no job has."""
 MARKED = {labels.MANAGED_BY: "nestor", labels.CLUSTER: "x"}
 VNODE = {labels.MANAGED_BY: "nestor", labels.BACKEND: "x", labels.COMPONENT: labels.COMPONENT_VNODE}
 """The labels of pods of a backend's process."""
@@ -265,6 +267,12 @@ NAMESPACES = (
            None, "devices that others are using", {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}),
     Attack("namespace-home-given", "to give a job's namespace to another job", "patch", kinds.NAMESPACE, HOME, None,
            "to another job", {"metadata": {"labels": {labels.JOB_UID: "2"}}}),
+    Attack("namespace-home-pooled", "to put a job's namespace into a pool, where another gets it", "patch", kinds.NAMESPACE,
+           HOME, None, "into a pool", {"metadata": {"labels": {labels.POOL: "x"}}}),
+    Attack("namespace-pool-given", "to give a cluster to a job, and keep it in its pool", "patch", kinds.NAMESPACE, POOLED,
+           None, "to another job", {"metadata": {"labels": {labels.JOB_UID: "2"}}}),
+    Attack("namespace-pool-moved", "to put a cluster of a pool into another class's", "patch", kinds.NAMESPACE, POOLED, None,
+           "or into another one", {"metadata": {"labels": {labels.POOL: "y"}}}),
     Attack("namespace-privileged", "a new namespace for a job, without Pod Security", "create", kinds.NAMESPACE, "nestor-x", None,
            "operator.allowPrivileged", {"metadata": {"labels": {labels.JOB_UID: "3"}}}),
     Attack("namespace-other", "a new namespace that is no job's", "create", kinds.NAMESPACE, "elsewhere", None, "of jobs only",

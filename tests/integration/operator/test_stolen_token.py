@@ -22,6 +22,7 @@ from tests.integration.operator.stolen import (
     ARGO,
     HOME,
     MARKED,
+    POOLED,
     RESERVED,
     STRANGER,
     SYSTEM,
@@ -98,9 +99,18 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         yield admin
 
 
+IN_POOL = TAKEN["metadata"]["labels"] | BASELINE | {labels.POOL: "x"}
+
+
 async def _ensure_targets(admin: Api) -> None:
     agreed = {labels.ARGOCD_CLUSTERS: "allowed"}
-    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE), (ARGO, agreed)):
+    for name, marks in (
+        (STRANGER, {}),
+        (USER, {}),
+        (HOME, TAKEN["metadata"]["labels"] | BASELINE),
+        (ARGO, agreed),
+        (POOLED, IN_POOL),
+    ):
         await ensure(admin, kinds.NAMESPACE, name, metadata={"labels": marks})
     for name in (STRANGER, USER):
         await ensure(admin, kinds.SERVICE_ACCOUNT, "powerful", name)

@@ -207,7 +207,7 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
     pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": REAL, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
     await world.host.apply(slices, {"metadata": {"name": space}, "spec": spec})
-    await world.allow(placement={"schedulers": {"default": scheduler}})
+    await world.allow(placement={"schedulers": [scheduler]})
     body = {"apiVersion": TEMPLATE.api_version, "kind": TEMPLATE.name, "metadata": {"name": "cards", "namespace": space}}
     await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish("real")}})
     try:

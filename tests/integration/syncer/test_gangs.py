@@ -212,7 +212,7 @@ async def have_room(world: World, node: str, cpus: int) -> None:
 
 @pytest.mark.slow
 async def test_the_host_s_own_scheduler_starts_a_gang_as_a_whole(world: World, space: str, allow: Allow, scheduler: str) -> None:
-    rules = {"gang": {"scheduler": "Kubernetes"}, "nodeSelector": {"only": scheduler}, "schedulers": {"default": scheduler}}
+    rules = {"gang": {"scheduler": "Kubernetes"}, "nodeSelector": {"only": scheduler}, "schedulers": [scheduler]}
     await allow(rules)
     pods = await start(world, space, 3, resources={"requests": {"cpu": "1"}})
     for pod in pods:

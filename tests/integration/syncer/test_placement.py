@@ -12,7 +12,7 @@ from tests.waiting import until
 TOLERATION = {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 RULES: Object = {
     "nodeSelector": {"pool": "batch"},
-    "schedulers": {"allowed": ["fluence"]},
+    "schedulers": ["default-scheduler", "fluence"],
     "extendedResources": [
         {"name": "example.com/gpu", "tolerations": ["example.com/gpu:NoSchedule"], "nodeSelector": {"gpus": "yes"}}
     ],

@@ -32,7 +32,7 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
     await world.host.patch(kinds.NODE, name, None, {"status": status}, subresource="status")
     await world.host.create(kinds.PRIORITY_CLASS, {"metadata": {"name": HIGH}, "value": 5000})
-    allowed = {"nodeSelector": {"only": name}, "schedulers": {"default": SCHEDULER}, "priorityClasses": {"allowed": [HIGH]}}
+    allowed = {"nodeSelector": {"only": name}, "schedulers": [SCHEDULER], "priorityClasses": {"allowed": [HIGH]}}
     await world.allow(placement=allowed)
     with control_plane.scheduling(SCHEDULER):
         yield name

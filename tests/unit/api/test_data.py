@@ -40,7 +40,7 @@ PLACEMENT = {
     "tolerations": ["a=v:NoSchedule"],
     "allowedTolerations": ["*"],
     "allowedNodeLabels": ["team"],
-    "schedulers": NAMES,
+    "schedulers": ["d", "a"],
     "priorityClasses": NAMES,
     "runtimeClasses": NAMES,
     "disruptionBudgets": True,

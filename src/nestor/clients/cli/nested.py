@@ -88,13 +88,15 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
             Code.NO_ACCESS,
             hint="install kubectl, or set $KUBECTL",
         )
+    where = str(status_of(job).get("namespace"))
+    cluster = names.cluster_name(job["metadata"]["name"], where)
     command = [
         kubectl,
         *_kubectl_options(session),
         "port-forward",
         "--address=127.0.0.1",
-        f"--namespace={status_of(job).get('namespace')}",
-        f"service/{names.child(job['metadata']['name'], names.Part.SERVER)}",
+        f"--namespace={where}",
+        f"service/{names.child(cluster, names.Part.SERVER)}",
         ":443",
     ]
     # Into a file: a pipe that nobody reads would stop the tunnel once it is full.

@@ -220,9 +220,13 @@ def _choose_nodes(wishes: JobPlacement, base: Placement) -> tuple[Placement, lis
 
 def _choose_names(wishes: JobPlacement, base: Placement) -> tuple[dict[str, Any], list[str]]:
     """The names that pods get that choose none, by the fields that allow them; and why the job may not have others."""
-    chosen, problems = {}, []
+    chosen: dict[str, Any] = {}
+    problems = []
+    if (wished := wishes.scheduler_name) in base.schedulers:
+        chosen["schedulers"] = sorted(base.schedulers, key=lambda name: name != wished)
+    elif wished:
+        problems.append(f"`spec.placement.schedulerName` may not be '{wished}': {list_allowed(base.schedulers)}")
     for name, field, spelled in (
-        (wishes.scheduler_name, "schedulers", "schedulerName"),
         (wishes.priority_class_name, "priority_classes", "priorityClassName"),
         (wishes.runtime_class_name, "runtime_classes", "runtimeClassName"),
     ):

@@ -28,6 +28,7 @@ from nestor.operator.admission.turn import Turn
 from nestor.operator.lifecycle.record import has_started
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context, read_refusal
+from nestor.operator.world.ownership import find_cluster
 
 LOG_RETRY_SECONDS = 2.0
 REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"
@@ -71,7 +72,7 @@ class AppResolver:
         source = source or await self._find(known, job)
         if isinstance(source, Denial):
             return source
-        cluster = cache.clusters.get(known.home.name, known.home.namespace)
+        cluster = find_cluster(cache, known.home)
         try:
             given = await self._inputs.parameters.find(known)
             return admit(known, source, cluster, self._context.host, given, turn, self._context.settings.k3s_versions)

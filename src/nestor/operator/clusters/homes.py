@@ -12,10 +12,11 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, is_terminating, owner_reference, status_of
 from nestor.cluster import namespace, server
+from nestor.cluster.boost import give_back
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import ApiError, Conflict, RetryLater, kinds
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.operator.guest import Guest, spare_volumes
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
@@ -89,10 +90,10 @@ async def _is_recorded(context: Context, home: Home, uid: str) -> bool:
     labels prove nothing. Users cannot write the status. If the cache says no, the API server is asked: an earlier operator may
     have written it just before it ended.
     """
-    where = home.labels[labels.JOB_NAMESPACE]
-    if status_of(context.cache.jobs.get(home.name, where)).get("namespaceUID") == uid:
+    name, where = home.labels[labels.JOB], home.labels[labels.JOB_NAMESPACE]
+    if status_of(context.cache.jobs.get(name, where)).get("namespaceUID") == uid:
         return True
-    job = await context.api.find(kinds.NESTED_APP_JOB, home.name, where)
+    job = await context.api.find(kinds.NESTED_APP_JOB, name, where)
     if job is None or job["metadata"]["uid"] != home.labels[labels.JOB_UID]:
         raise RetryLater(1, "the job was deleted meanwhile")
     context.cache.jobs.put(job)
@@ -137,6 +138,16 @@ def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy
         persistence=cluster.persistence,
         server_seconds=settings.server_seconds,
     )
+
+
+async def end_boost(context: Context, shape: Shape, pod: Object) -> None:
+    """Give back the processor time with which a server's `pod` has started. Where the host lets no pod be resized, it asks for
+    more than it needs, as long as it runs.
+    """
+    if (patch := give_back(pod, server.list_containers(shape))) is not None:
+        with contextlib.suppress(Forbidden, Invalid, NotFound):
+            name = pod["metadata"]["name"]
+            await context.api.patch(kinds.POD, name, shape.namespace, patch, subresource="resize", how="strategic")
 
 
 @contextlib.contextmanager

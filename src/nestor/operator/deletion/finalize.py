@@ -110,7 +110,7 @@ class Finalizer:
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
             await spare_volumes(self._guests, namespace)
-            await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
+            await self._stop_producers(name, names.cluster_name(namespace["metadata"]["labels"][labels.JOB], name))
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds
         if pods:

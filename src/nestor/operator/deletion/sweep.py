@@ -10,6 +10,7 @@ from nestor.api.objects import Object, is_terminating, labels_of
 from nestor.kube import kinds
 from nestor.operator.deletion.finalize import LEFT_BEHIND, LEFT_SECONDS, POLL_SECONDS, Finalizer, explain_left
 from nestor.operator.world.context import Context, Result
+from nestor.operator.world.ownership import find_job, find_namespace
 
 log = logging.getLogger(__name__)
 
@@ -30,26 +31,26 @@ class Sweeper:
         """Delete host namespaces labeled for this job that belong to none, once the API server confirms it."""
         self._drop_gone()
         known = self._context.cache.jobs.get(name, namespace)
-        left = [item for item in self._find(namespace, name) if known is None or _owner(item) != known["metadata"]["uid"]]
+        left = [item for item in self._find(namespace, name) if _is_orphan(item, known)]
         if not left:
             return Result()
         job = await self._context.api.find(kinds.NESTED_APP_JOB, name, namespace)
         if job is not None:
             self._context.cache.jobs.put(job)
-        orphans = [item for item in left if job is None or _owner(item) != job["metadata"]["uid"]]
+        orphans = [item for item in left if _is_orphan(item, job)]
         for item in orphans:
             await self._sweep_one(item, namespace, name)
         is_slow = len(orphans) == len(left) and all(is_terminating(item) for item in orphans)
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
-        """The host namespaces labeled for a job with that name. Only those that are named for it too: labels may be copied."""
-        wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
-        found = []
+        """The host namespaces labeled for a job with that name. Only those with a name that only Nestor gives: labels may be
+        copied.
+        """
+        wanted, found = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}.items(), []
         for item in self._context.cache.informers[kinds.NAMESPACE]:
             own = labels_of(item)
-            uid = own.get(labels.JOB_UID)
-            if wanted.items() <= own.items() and uid and item["metadata"]["name"] == names.job_namespace(name, namespace, uid):
+            if wanted <= own.items() and find_job(item["metadata"]["name"], own):
                 found.append(item)
         return found
 
@@ -59,7 +60,7 @@ class Sweeper:
             self._orphans[uid] = owner
             if not is_terminating(orphan):
                 log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
-            self._finalizer.forget(where, name, owner)
+            self._finalizer.forget(where, names.cluster_name(name, where), owner)
         deletion = self._finalizer.deletions[owner]
         age = time.monotonic() - deletion.since
         await self._finalizer.empty(orphan, age, about=None)
@@ -73,6 +74,12 @@ class Sweeper:
             live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
             for uid in self._orphans.keys() - live:
                 self._finalizer.forget_deletion(self._orphans.pop(uid))
+
+
+def _is_orphan(namespace: Object, job: Object | None) -> bool:
+    """Whether it is not that job's. One of a pool is, as long as the job's status says so: that is written first."""
+    name = namespace["metadata"]["name"]
+    return job is None or _owner(namespace) != job["metadata"]["uid"] or bool(find_namespace(job) != name)
 
 
 def _owner(namespace: Object) -> str:

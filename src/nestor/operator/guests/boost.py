@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 
 from nestor.api import names, pod_status
 from nestor.api.objects import Object, conditions_of, spec_of
 from nestor.api.times import now, seconds_since
-from nestor.cluster.boost import give_back
 from nestor.cluster.home import Home
-from nestor.cluster.server import list_containers
-from nestor.kube import Forbidden, Invalid, NotFound, kinds
+from nestor.kube import kinds
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.clusters.homes import build_shape
+from nestor.operator.clusters.homes import build_shape, end_boost
 from nestor.operator.guest import Guest, Word
 
 STEPS_SECONDS = 60.0
@@ -41,12 +38,7 @@ class StartBoost(Guest):
         context, (server, rest) = self._context, self._look(home)
         if server is None or rest != 0:
             return
-        patch = give_back(server, list_containers(build_shape(context, resolved.cluster, home, resolved.policy)))
-        if patch is not None:
-            # Where the host lets no pod be resized, it asks for more than it needs, as long as it runs.
-            with contextlib.suppress(Forbidden, Invalid, NotFound):
-                name = server["metadata"]["name"]
-                await context.api.patch(kinds.POD, name, home.namespace, patch, subresource="resize", how="strategic")
+        await end_boost(context, build_shape(context, resolved.cluster, home, resolved.policy), server)
 
     def report(self, resolved: Resolved) -> Word | None:
         """When it is due."""

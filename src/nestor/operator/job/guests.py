@@ -11,6 +11,7 @@ from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.guests.gateway import Gateway
 from nestor.operator.guests.kueue.keeper import Kueue
 from nestor.operator.guests.notices import Outbox
+from nestor.operator.guests.pool.keeper import Pools
 from nestor.operator.guests.queue.queues import Queue
 from nestor.operator.guests.retained.keeper import Retain
 
@@ -19,6 +20,7 @@ GUESTS: tuple[type[Guest], ...] = (
     Queue,
     Kueue,  # after ours: what it gives, the job has
     Retain,
+    Pools,  # after all that may keep a job from beginning
     StartBoost,
     Gateway,
     ArgoCD,

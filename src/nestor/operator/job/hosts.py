@@ -13,7 +13,7 @@ from nestor.cluster.exposure.hosts import choose_host, is_default, may_be_furthe
 from nestor.cluster.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.operator.world.context import Cache, Classes
-from nestor.operator.world.ownership import is_managed_elsewhere
+from nestor.operator.world.ownership import find_namespace, is_managed_elsewhere
 
 
 class Hosts:
@@ -39,14 +39,15 @@ class Hosts:
 
     def _take(self, old: Object | None, new: Object | None) -> None:
         """A job has changed, or is gone."""
+        if old is not None:
+            self.homes.pop(find_namespace(old), None)
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             uid = old["metadata"]["uid"]
-            self.homes.pop(_find_namespace(old), None)
             self._jobs.pop(uid, None)
             self._claimants.put(uid, frozenset())
         if new is not None:
             uid = new["metadata"]["uid"]
-            self.homes[_find_namespace(new)] = uid
+            self.homes[find_namespace(new)] = uid
             self._jobs[uid] = new
             self._mark(uid)
 
@@ -125,18 +126,13 @@ class Hosts:
 
     def held(self, job: Object) -> dict[str, str]:
         """The hosts of the Ingresses and HTTPRoutes that expose a job, each with its creation time."""
-        namespace, uid = _find_namespace(job), job["metadata"]["uid"]
+        namespace, uid = find_namespace(job), job["metadata"]["uid"]
         own = [item for _, item in self._cache.find_exposing(namespace) if find_exposed_job(item, {namespace: uid})]
         return {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         found = self._classes.of(job)
         return found.expose if found else None
-
-
-def _find_namespace(job: Object) -> str:
-    meta = job["metadata"]
-    return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
 
 
 def _list_hosts(status: Object) -> set[str]:

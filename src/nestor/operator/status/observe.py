@@ -17,6 +17,7 @@ from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.record import find_rerun, read_record
 from nestor.operator.lifecycle.suspend import find_progress
 from nestor.operator.world.context import Cache
+from nestor.operator.world.ownership import find_cluster
 
 START_SECONDS = 300
 """After so long, a cluster that is still not ready is reported as ProvisioningFailed."""
@@ -35,7 +36,7 @@ def gather_facts(
     """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused. `policy`: its class,
     if that is there.
     """
-    cluster = cache.clusters.get(home.name, home.namespace)
+    cluster = find_cluster(cache, home)
     status, epoch = status_of(cluster), read_epoch(cluster)
     run = status.get("run")
     return Facts(
@@ -45,7 +46,8 @@ def gather_facts(
         rerun=find_rerun(job),
         epoch=epoch.number,
         has_data=epoch.uid is not None,
-        made_at=cluster["metadata"]["creationTimestamp"] if cluster else None,
+        # One of a pool may be older than its job.
+        made_at=max(item["metadata"]["creationTimestamp"] for item in (cluster, job)) if cluster else None,
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=_find_outcome(status, cache.find(kinds.POD, names.server_pod(home.name), home.namespace)),

@@ -72,6 +72,6 @@ async def reconcile_class(context: Context, guests: Sequence[Guest], name: str) 
     status: Object = {"observedGeneration": generation, "effective": write_effective(policy)} | (
         {"conditions": merged} if merged else {}
     )
-    if status != status_of(item):
+    if status != {key: value for key, value in status_of(item).items() if key != "pool"}:  # written by its keeper alone
         with contextlib.suppress(NotFound):
             await context.apply_status(kinds.NESTED_CLASS, item, status)

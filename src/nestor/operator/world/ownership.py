@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 
 from nestor.api import labels, names
-from nestor.api.objects import Object, annotations_of, owner_reference, spec_of
+from nestor.api.objects import Object, annotations_of, owner_reference, spec_of, status_of
 from nestor.cluster.home import Home
 from nestor.kube import Api, Kind, NotFound, kinds
+from nestor.operator.world.context import Cache
 from nestor.operator.world.trim import CUT
 
 
-def find_home(job: Object) -> Home:
-    """The home of a job: its own namespace, with which everything in it is deleted.
-
-    Derived from the job's name and namespace alone, never from labels: anyone who can label a namespace could hijack it.
+def find_namespace(job: Object) -> str:
+    """Derived from the job's name and namespace alone, or from its status if it got a cluster of a pool; never from labels:
+    anyone who can label a namespace could hijack it.
     """
-    meta = job["metadata"]
+    meta, recorded = job["metadata"], str(status_of(job).get("namespace", ""))
+    if names.is_of_pool(recorded):
+        return recorded
+    return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+
+
+def find_home(job: Object) -> Home:
+    """The home of a job: its own namespace, with which everything in it is deleted."""
+    meta, namespace = job["metadata"], find_namespace(job)
     own = labels.of_job(meta["name"], meta["namespace"], meta["uid"])
-    namespace = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     kind, flags = kinds.NESTED_APP_JOB, {"controller": True, "blockOwnerDeletion": False}
     kubeconfig = {
         "name": names.kubeconfig_secret(meta["name"]),
@@ -27,7 +34,7 @@ def find_home(job: Object) -> Home:
         "ownerReferences": [owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"], **flags)],
     }
     return Home(
-        name=meta["name"],
+        name=names.cluster_name(meta["name"], namespace),
         namespace=namespace,
         labels=own,
         rotation=annotations_of(job).get(labels.ROTATE, ""),
@@ -36,10 +43,17 @@ def find_home(job: Object) -> Home:
 
 
 def find_job(namespace: str, marks: dict[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of the job that the labels `marks` name, if `namespace` is the one that was made for it."""
+    """Namespace and name of the job that the labels `marks` name, if `namespace` was made for it or may have been given to it."""
     name, where, uid = (marks.get(key, "") for key in (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID))
-    is_its_own = name and where and uid and namespace == names.job_namespace(name, where, uid)
-    return (where, name) if is_its_own else None
+    if not (name and where and uid):
+        return None
+    return (where, name) if names.is_of_pool(namespace) or namespace == names.job_namespace(name, where, uid) else None
+
+
+def find_cluster(cache: Cache, home: Home) -> Object | None:
+    """A job's NestedCluster, if it is there. One of a pool becomes the job's by a write."""
+    found = cache.clusters.get(home.name, home.namespace)
+    return found if found is not None and home.owns(found) else None
 
 
 def is_managed_elsewhere(job: Object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.api.placement import Names
+from nestor.api.placement import DEFAULT_SCHEDULER, Names
 from nestor.api.policy import Policy
 from nestor.api.taints import read_toleration
 from nestor.pods.translate import fields, hostname
@@ -19,7 +19,6 @@ from nestor.pods.translate.gang import find_name
 from nestor.pods.translate.scheduling import is_allowed, list_given
 from nestor.pods.translate.target import Target
 
-_DEFAULT_SCHEDULER = "default-scheduler"
 _OF_KUBERNETES = "node.kubernetes.io/"
 """Taints of this domain are tolerated in every DaemonSet's pods: their controller says so, not the pod's owner."""
 
@@ -31,9 +30,9 @@ def find_ignored(pod: Object, policy: Policy, target: Target) -> list[str]:
 
 def _check(pod: Object, policy: Policy) -> Iterator[str]:
     spec, places = pod["spec"], policy.places
-    scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
-    if scheduler != _DEFAULT_SCHEDULER:
-        yield from _name("schedulerName", scheduler, places.schedulers)
+    scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    if scheduler != DEFAULT_SCHEDULER:
+        yield from _name("schedulerName", scheduler, places.scheduler_names)
     if name := spec.get("priorityClassName"):
         yield from _name("priorityClassName", name, places.priority_classes)
     yield from _find_in_table("spec", spec, POD_SPEC)

@@ -34,7 +34,7 @@ def _names(pod: Object, placement: Placement) -> Object:
     """What has a name in the host cluster; nothing where the host's default is right."""
     spec = pod["spec"]
     found = {
-        "schedulerName": placement.schedulers.find(spec.get("schedulerName")),
+        "schedulerName": placement.scheduler_names.find(spec.get("schedulerName")),
         "priorityClassName": placement.priority_classes.find(spec.get("priorityClassName")),
         "runtimeClassName": placement.runtime_classes.find(spec.get("runtimeClassName")),
     }

@@ -45,7 +45,7 @@ class Context:
     host: Api
     nested: Api
     home: Target
-    """The target, apart from what the class allows."""
+    """The target as it was at the start: its class may allow something else since, and a job have got a cluster of a pool."""
     caches: Caches
     recorder: EventRecorder
     """Posts events in the nested cluster, for the tenant."""
@@ -53,7 +53,8 @@ class Context:
     @property
     def target(self) -> Target:
         """Where host objects go, and how they are labeled under the current policy."""
-        return dataclasses.replace(self.home, allowed_labels=tuple(self.caches.policy.allowed_labels or ()))
+        own, allowed = _find_job_labels(self.caches.cluster) or self.home.labels, self.caches.policy.allowed_labels
+        return dataclasses.replace(self.home, labels=own, allowed_labels=tuple(allowed or ()))
 
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
@@ -65,11 +66,10 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         _patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
     )
     meta = cluster["metadata"]
-    own = {key: value for key, value in labels_of(cluster).items() if key in _JOB_LABELS}
     target = Target(
         namespace=settings.namespace,
         cluster=settings.cluster,
-        labels=own,
+        labels=_find_job_labels(cluster),
         # A controller reference keeps the host's own controllers from adopting a pod whose labels match.
         owner={
             "apiVersion": kinds.NESTED_CLUSTER.api_version,
@@ -85,6 +85,10 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         kubelet_port=settings.kubelet_port,
     )
     return target, cluster
+
+
+def _find_job_labels(cluster: Object | None) -> dict[str, str]:
+    return {key: value for key, value in labels_of(cluster).items() if key in _JOB_LABELS}
 
 
 def read_minor(version: Object) -> int:

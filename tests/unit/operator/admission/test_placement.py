@@ -20,7 +20,7 @@ CLASS: Object = {
     "tolerations": ["site=a"],
     "allowedTolerations": ["gpu"],
     "allowedNodeLabels": ["zone", "site"],
-    "schedulers": {"allowed": ["fluence"]},
+    "schedulers": ["default-scheduler", "fluence"],
     "priorityClasses": {"default": "low", "allowed": ["high"]},
     "machines": [
         {"name": "n4", "description": "4 CPUs", "nodeSelector": {"pool": "n4"}, "tolerations": ["pool=n4"]},
@@ -183,7 +183,7 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
     assert came is not None
     assert came.node_selector == {"site": "a", "zone": "1"}
     assert came.tolerations == ["site=a", "gpu:NoSchedule"]
-    assert (came.schedulers.default, came.priority_classes.default) == ("fluence", "high")
+    assert (came.scheduler_names.default, came.priority_classes.default) == ("fluence", "high")
     assert came.overflow is not None
     assert replace(came.overflow, backends=[]) == Overflow(
         mode="Never", gpu="Host", completions_trigger=0, local_parallelism=1, backend_parallelism=7
@@ -200,7 +200,8 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
          "`spec.placement.nodeSelector` must not have 'b' for 'site': the pods have to run on 'a'"),
         ({"tolerations": ["web"]}, "`spec.placement.tolerations` must not contain 'web': the class allows 'gpu'"),
         ({"tolerations": ["*"]}, "`spec.placement.tolerations` must not contain '*': the class allows 'gpu'"),
-        ({"schedulerName": "volcano"}, "`spec.placement.schedulerName` may not be 'volcano': the class allows 'fluence'"),
+        ({"schedulerName": "volcano"}, "`spec.placement.schedulerName` may not be 'volcano': the class allows "
+         "'default-scheduler', 'fluence'"),
         ({"priorityClassName": "low"}, "`spec.placement.priorityClassName` may not be 'low': the class allows 'high'"),
         ({"runtimeClassName": "kata"}, "`spec.placement.runtimeClassName` may not be 'kata': the class allows none"),
         ({"overflow": {"backends": ["hpc", "mine"]}},

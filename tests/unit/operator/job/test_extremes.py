@@ -39,7 +39,7 @@ CLASSES: list[Object] = [
             "allowedNodeLabels": ["a", "a.b/*"],
             "allowedTolerations": ["*"],
             "machines": [{"name": "a"}],
-            "schedulers": {"allowed": ["a"]},
+            "schedulers": ["a"],
             "priorityClasses": {"allowed": ["a"]},
             "runtimeClasses": {"allowed": ["a"]},
             "overflow": {"backends": [{"name": "a"}]},

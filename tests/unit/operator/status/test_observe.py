@@ -30,7 +30,7 @@ class World(Scene):
         super().__init__()
         if cluster is not None:
             meta = {"name": "hello", "namespace": HOME, "uid": "c1", "creationTimestamp": "2026-01-01T00:00:00Z"}
-            notes = {"annotations": cluster.get("annotations", {})}
+            notes = {"annotations": cluster.get("annotations", {}), "labels": {labels.JOB_UID: "1234"}}
             self.change(kinds.NESTED_CLUSTER, {"metadata": meta | notes, "status": cluster.get("status", {})})
         claims = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]} if is_persistent else {}
         self.add(kinds.STATEFUL_SET, "hello-k3s", spec={"replicas": replicas, **claims})

@@ -41,7 +41,11 @@ def test_fields_without_effect(spec: dict[str, Any], found: list[str]) -> None:
     assert ignored.find_ignored(build_pod(**spec), BASELINE, TARGET) == found
 
 
-RULES = {"schedulers": {"allowed": ["fluence"]}, "priorityClasses": {"allowed": ["low", "high"]}, "allowedTolerations": ["gpu"]}
+RULES = {
+    "schedulers": ["default-scheduler", "fluence"],
+    "priorityClasses": {"allowed": ["low", "high"]},
+    "allowedTolerations": ["gpu"],
+}
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_prices_and_regions_are_preferences() -> None:
     [("schedulerName", "schedulers"), ("priorityClassName", "priorityClasses"), ("runtimeClassName", "runtimeClasses")],
 )
 def test_names_are_those_of_the_host(field: str, names: str) -> None:
-    rules = {names: {"default": "usual", "allowed": ["mine"]}}
+    rules = {names: ["usual", "mine"] if field == "schedulerName" else {"default": "usual", "allowed": ["mine"]}}
     mine = build_pod()
     mine["spec"][field] = "mine"
     assert build(mine, **rules)[field] == "mine"

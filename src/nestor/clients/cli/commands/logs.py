@@ -59,7 +59,7 @@ async def _print_steps(opened: Session, job: Object, step: str | None, wanted: W
         raise Failure(f"job '{name}' has no application, and so no steps")
     if not where:
         raise Failure(f"no step of job '{name}' has run yet: {nested.describe_cluster(job)}")
-    pod = names.child(name, names.Part.RUNNER)
+    pod = names.child(names.cluster_name(name, where), names.Part.RUNNER)
     # `--tail` counts the lines that are shown, of which a step has only some: the server cannot count them.
     everything = Wanted(follow=wanted.follow, tail=None if step else wanted.tail)
     try:
@@ -114,7 +114,7 @@ async def find_host_pod(api: Api, job: Object, name: str, nested_namespace: str)
     where = status_of(job).get("namespace")
     if not where:
         return None
-    pods = await api.list(kinds.POD, where, labels=f"{labels.CLUSTER}={job['metadata']['name']}")
+    pods = await api.list(kinds.POD, where, labels=f"{labels.CLUSTER}={names.cluster_name(job['metadata']['name'], where)}")
     annotated = [(pod, annotations_of(pod)) for pod in pods]
     found = [
         (pod, notes)

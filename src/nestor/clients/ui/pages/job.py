@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.clients.cli.view.facts import describe_app
@@ -41,7 +41,7 @@ class Job:
         async with visitor.hub.use(wanted, on_change) as jobs, AsyncExitStack() as stack:
             home = status_of(self._find(jobs)).get("namespace")
             nodes, _ = await _try(stack, visitor, NODES, on_change) if home else (None, None)
-            inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={self._name}")
+            inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={names.cluster_name(self._name, home or '')}")
             found, refusal = await _try(stack, visitor, inside, on_change) if home else (None, None)
 
             def read() -> dict[str, object]:

@@ -51,7 +51,7 @@ async def _get_pod(visitor: Visitor, job: Object, pod: str) -> Object:
     """A pod of this job, and of no other. Raises `ApiError`."""
     home, name = status_of(job).get("namespace"), job["metadata"]["name"]
     found = await visitor.api.get(kinds.POD, pod, home) if home else None
-    if found is None or labels_of(found).get(labels.CLUSTER) != name:
+    if found is None or labels_of(found).get(labels.CLUSTER) != names.cluster_name(name, str(home)):
         raise NotFound(404, "NotFound", f"job '{name}' has no pod '{pod}'", {"name": pod})
     return found
 
@@ -96,7 +96,7 @@ async def _read(
         await _get_pod(visitor, job, part)
     elif not home:
         raise Failure("no step has run yet", Code.NOT_FOUND)
-    pod = names.child(name, names.Part.RUNNER) if part == STEPS else part
+    pod = names.child(names.cluster_name(name, home), names.Part.RUNNER) if part == STEPS else part
     # The server cannot count the lines of one step.
     wanted = Wanted(follow=follow, tail=None if step else TAIL, container=container)
     async with aclosing(loglines.pick_lines(loglines.stream(visitor.api, pod, home, wanted), step)) as found:

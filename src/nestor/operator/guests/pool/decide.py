@@ -1,0 +1,73 @@
+"""Which clusters of the pools go, and for which class the next one is made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+LIFE_SECONDS = 24 * 3600.0
+START_SECONDS = 600.0
+"""How long one may take to become ready."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a class wants."""
+
+    size: int
+    key: str
+    """Digest of what its clusters are made of."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One cluster of a pool."""
+
+    namespace: str
+    uid: str
+    key: str
+    class_name: str | None
+    """The class whose status has it; None: nobody knows who made it."""
+    age: float
+    is_ready: bool = False
+    is_given: bool = False
+    """A job's status has it."""
+    is_ending: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now."""
+
+    drop: tuple[Member, ...] = ()
+    make: str | None = None
+    """A class."""
+
+
+def decide(
+    pools: Mapping[str, Pool], members: Sequence[Member], *, is_busy: bool = False, is_short: bool = False, last: str = ""
+) -> Decision:
+    """`is_busy`: a job's cluster is starting. `is_short`: a job's pod lacks room. `last`: the class that got the last one."""
+    mine = [item for item in members if not item.is_given]
+    there = sorted((item for item in mine if not item.is_ending), key=lambda item: (not item.is_ready, item.age))
+    kept: list[Member] = []
+    for item in there:
+        pool = pools.get(item.class_name or "")
+        if pool is not None and _is_good(item, pool) and _count(kept, item.class_name) < pool.size:
+            kept.append(item)
+    drop = [item for item in there if item not in kept]
+    is_pausing = bool(drop) or any(item.is_ending for item in mine)
+    if is_short and kept and not is_pausing:
+        return Decision((kept[-1],))
+    if is_busy or is_short or is_pausing or not all(item.is_ready for item in kept):
+        return Decision(tuple(drop))
+    lacking = [name for name, pool in pools.items() if _count(kept, name) < pool.size]
+    return Decision(make=min(lacking, key=lambda name: (name <= last, name), default=None))
+
+
+def _is_good(item: Member, pool: Pool) -> bool:
+    return item.key == pool.key and item.age < (LIFE_SECONDS if item.is_ready else START_SECONDS)
+
+
+def _count(members: Sequence[Member], class_name: str | None) -> int:
+    return sum(item.class_name == class_name for item in members)

@@ -1,0 +1,63 @@
+"""One cluster of a pool: made as a job's is, by the same builders, with nothing of a user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nestor.api import labels, names
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object, owner_reference
+from nestor.api.placement_rules import AssignedNodes
+from nestor.cluster.home import Home
+from nestor.cluster.server import build_stateful_set
+from nestor.kube import kinds
+from nestor.kube.tasks import together
+from nestor.operator.clusters.homes import build_shape, end_boost, ensure_defaults, ensure_quota
+from nestor.operator.lifecycle.data_epoch import track_data
+from nestor.operator.world.context import Context
+
+
+def build_home(namespace: str, uid: str = "") -> Home:
+    """Its labels are as those of a job that nobody has, so that all walls of jobs' namespaces are around it."""
+    owner = owner_reference(kinds.NAMESPACE.api_version, kinds.NAMESPACE.name, namespace, uid) if uid else None
+    return Home(
+        name=names.POOLED, namespace=namespace, labels=labels.of_job(names.POOLED, "", namespace), nodes_binding_owner=owner
+    )
+
+
+def choose_cluster(context: Context, name: str, policy: NestedClassSpec) -> NestedClusterSpec | None:
+    """The cluster of a job of the class that wishes nothing; None: a pool has none such."""
+    version = next(iter(policy.cluster.versions or ()), "")
+    image = context.settings.k3s_versions.get(version)
+    if policy.cluster.persistence is not None or image is None:
+        return None
+    return NestedClusterSpec(class_name=name).model_copy(update={"kubernetes_version": version, "image": image})
+
+
+def find_key(context: Context, cluster: NestedClusterSpec, policy: NestedClassSpec, nodes: AssignedNodes | None = None) -> str:
+    """Digest of all that cannot change once a server runs. What can, a job's pass changes: walls, quota, policy."""
+    nowhere = Home(name=names.POOLED, namespace="", labels={})
+    shape = replace(build_shape(context, cluster, nowhere, policy), nodes=nodes or AssignedNodes())
+    return names.digest_json([cluster.class_name, build_stateful_set(shape, "")["spec"]])
+
+
+async def ensure_member(context: Context, home: Home, cluster: NestedClusterSpec, policy: NestedClassSpec) -> None:
+    """All objects of one that is not ready. Its syncer has no policy: until a job has one, the strictest holds."""
+    shape, provisioner = build_shape(context, cluster, home, policy), context.provisioner
+    body = {"metadata": home.metadata(home.name), "spec": cluster.model_dump(by_alias=True, exclude_none=True)}
+    addresses, *_ = await together(
+        provisioner.ensure_surroundings(shape),
+        context.applier.ensure(kinds.NESTED_CLUSTER, body),
+        ensure_defaults(context, shape),
+    )
+    await provisioner.ensure_access(shape, addresses)
+    await together(provisioner.ensure_server(shape, addresses), ensure_quota(context, shape))
+
+
+async def settle_member(
+    context: Context, home: Home, cluster: NestedClusterSpec, policy: NestedClassSpec, server: Object
+) -> None:
+    """What is left to do for one that is ready."""
+    shape = build_shape(context, cluster, home, policy)
+    await together(end_boost(context, shape, server), track_data(context, shape))

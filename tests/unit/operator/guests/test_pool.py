@@ -1,0 +1,124 @@
+"""Which clusters of a pool go, what is made, and which job's own would be the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nestor.api import names
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.placement_rules import AssignedNodes
+from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Decision, Member, Pool, decide
+from nestor.operator.guests.pool.member import choose_cluster, find_key
+from nestor.operator.world.ownership import find_home
+from tests.unit.operator.builders import build_job, build_policy, resolve
+from tests.unit.operator.scene import Scene
+
+POOLS = {"a": Pool(2, "k")}
+YOUNG, OLD = Member("young", "1", "k", "a", 10, is_ready=True), Member("old", "2", "k", "a", 1000, is_ready=True)
+NEW = Member("new", "3", "k", "a", 1)
+BOTH = [OLD, YOUNG]
+
+
+@pytest.mark.parametrize(
+    ("members", "more", "dropped", "made"),
+    [
+        ([], {}, [], "a"),
+        ([YOUNG], {}, [], "a"),
+        (BOTH, {}, [], None),
+        # One at a time, and only where there is time and room for it.
+        ([NEW], {}, [], None),
+        ([YOUNG], {"is_busy": True}, [], None),
+        ([YOUNG, replace(OLD, is_ending=True)], {}, [], None),
+        # Room is made one by one, of what is least ready first.
+        (BOTH, {"is_short": True}, ["old"], None),
+        ([YOUNG, NEW], {"is_short": True}, ["new"], None),
+        ([YOUNG, replace(OLD, is_ending=True)], {"is_short": True}, [], None),
+        (BOTH, {"is_busy": True}, [], None),
+        # Too many; made in another way; too old; too slow; nobody's.
+        ([*BOTH, NEW], {}, ["new"], None),
+        ([YOUNG, replace(OLD, key="former")], {}, ["old"], None),
+        ([YOUNG, replace(OLD, age=LIFE_SECONDS)], {}, ["old"], None),
+        ([YOUNG, replace(NEW, age=START_SECONDS)], {}, ["new"], None),
+        ([YOUNG, replace(OLD, class_name=None)], {}, ["old"], None),
+        ([YOUNG, replace(OLD, class_name="gone")], {}, ["old"], None),
+        # What a job gets is the job's, whatever becomes of the class.
+        ([replace(YOUNG, is_given=True), OLD], {}, [], "a"),
+        ([replace(YOUNG, is_given=True, class_name="gone"), OLD], {"is_short": True}, ["old"], None),
+    ],
+)
+def test_what_becomes_of_a_pool(members: list[Member], more: Any, dropped: list[str], made: str | None) -> None:
+    found = decide(POOLS, members, **more)
+    assert ([item.namespace for item in found.drop], found.make) == (dropped, made)
+
+
+def test_classes_take_turns() -> None:
+    pools = POOLS | {"b": Pool(1, "k")}
+    assert [decide(pools, [], last=last).make for last in ("", "a", "b")] == ["a", "b", "a"]
+
+
+def test_without_a_pool_nothing_is_made() -> None:
+    assert decide({"a": Pool(0, "k")}, []) == Decision()
+
+
+MACHINES = {"machines": [{"name": "n4", "quota": {"requests.cpu": "4"}, "nodeSelector": {"pool": "n4"}}]}
+OTHER: dict[str, Any] = {"resources": {"requests": {"cpu": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_same"),
+    [
+        ({}, True),
+        ({"machine": "n4"}, True),  # of the application's pods
+        ({"parameters": None, "successPolicy": {"targets": [{"kind": "Job", "name": "pi"}]}}, True),
+        ({"kubernetesVersion": "v1.36"}, True),
+        ({"kubernetesVersion": "v1.9"}, False),
+    ],
+)
+def test_a_job_gets_what_its_own_cluster_would_be(spec: Any, *, is_same: bool) -> None:
+    context, policy = Scene().context, build_policy(placement=MACHINES, cluster={"versions": ["v1.36", "v1.9"]})
+    cluster = choose_cluster(context, "default", policy)
+    assert cluster is not None
+    resolved = resolve(build_job(**spec), {"default": policy})
+    assert (find_key(context, resolved.cluster, resolved.policy) == find_key(context, cluster, policy)) is is_same
+
+
+def key(cluster: NestedClusterSpec | None, policy: NestedClassSpec, **more: Any) -> str:
+    assert cluster is not None
+    return find_key(Scene().context, cluster, policy, **more)
+
+
+def test_clusters_of_other_classes_resources_and_nodes_are_others() -> None:
+    context, policy, larger = Scene().context, build_policy(), build_policy(cluster=OTHER)
+    usual = choose_cluster(context, "default", policy)
+    found = {
+        key(usual, policy),
+        key(choose_cluster(context, "other", policy), policy),
+        key(usual, larger),
+        key(usual, policy, nodes=AssignedNodes(node_selector={"pool": "x"})),
+    }
+    assert len(found) == 4
+
+
+def test_there_is_no_pool_where_data_is_kept_or_nobody_knows_the_image() -> None:
+    context = Scene().context
+    assert choose_cluster(context, "default", build_policy(cluster={"persistence": {"size": "1Gi"}})) is None
+    assert choose_cluster(context, "default", build_policy(cluster={"versions": ["v1.1"]})) is None
+
+
+@pytest.mark.parametrize(("class_name", "suffix"), [("default", "0123abcd"), ("a.b", "0123abcd"), ("x" * 253, "0123abcd")])
+def test_the_names_of_pools_are_nobody_elses(class_name: str, suffix: str) -> None:
+    found = names.pool_namespace(class_name, suffix)
+    assert names.is_of_pool(found)
+    assert len(found) <= names.LABEL_LIMIT
+
+
+@pytest.mark.parametrize("name", ["nestor--x", "nestor-x-0123abcd", "other--x-0123abcd", "nestor--x-0123abcd.evil"])
+def test_other_names_are_none(name: str) -> None:
+    job = build_job()
+    own = find_home(job).namespace
+    assert find_home(job | {"status": {"namespace": name, "namespaceUID": "1"}}).namespace == own
+    assert not names.is_of_pool(own)
