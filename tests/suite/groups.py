@@ -34,10 +34,11 @@ GROUPS = {
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
             *(f"src/nestor/{name}/" for name in ("kube", "cluster")),
-            "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py", "src/nestor/operator/guests/retained/",
+            "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
+            "src/nestor/operator/guests/retained/", "src/nestor/operator/guests/pool/",
         ),
         (
-            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "burst", "deletion", "faults", "nodes")),
+            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "burst", "deletion", "faults", "nodes", "pool")),
             "tests/e2e/test_batch_*", "tests/e2e/test_observability_faults.py",
             "tests/integration/operator/", "tests/integration/kube/", "tests/integration/warm/",
         ),

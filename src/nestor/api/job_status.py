@@ -118,7 +118,12 @@ class NestedAppJobStatus(Model):
     url: str | None = Field(
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )
-    namespace: str | None = Field(None, description="The job's own namespace in the host cluster.", max_length=63)
+    namespace: str | None = Field(
+        None,
+        description="The job's own namespace in the host cluster. One that begins with `nestor--` came, with its cluster, "
+        "from the pool of the job's class.",
+        max_length=63,
+    )
     namespace_uid: str | None = Field(
         None,
         alias="namespaceUID",

@@ -68,6 +68,19 @@ async def test_it_deletes_what_users_made_and_waits_until_all_of_it_is_gone() ->
     ], "the cluster and the namespace of a job are the operator's to delete"
 
 
+async def test_pools_go_with_the_jobs_and_their_classes_stay() -> None:
+    api = MemoryApi()
+    pooled = {"metadata": {"name": "default"}, "spec": {"pool": 2}}
+    for name, spec in (("default", pooled["spec"]), ("other", {})):
+        api.put(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec})
+    said = await uninstall(cast(Api, api), deletes=False, limit=1)
+    assert said is not None
+    assert said.startswith("there are NestedClass default. ")
+    assert "set `pool: 0` in classes" in said
+    assert await uninstall(cast(Api, api), deletes=True, limit=60) is None
+    assert [item for item in api.asked if not item.startswith(("GET", "LIST"))] == ["PATCH nestedclasses default"]
+
+
 async def test_what_does_not_go_in_time_is_told_and_deleted_once() -> None:
     api = build(has_operator=False)
     said = await uninstall(cast(Api, api), deletes=True, limit=0.05)

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from nestor.api import names
+from nestor.api import labels, names, times
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.placement_rules import AssignedNodes
+from nestor.kube import RetryLater, kinds
+from nestor.operator.guests.pool.claim import finish_claim
 from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Decision, Member, Pool, decide
-from nestor.operator.guests.pool.member import choose_cluster, find_key
+from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key
+from nestor.operator.guests.pool.observe import look_at_pods
 from nestor.operator.world.ownership import find_home
-from tests.unit.operator.builders import build_job, build_policy, resolve
+from nestor.operator.world.trim import trim_pod
+from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 from tests.unit.operator.scene import Scene
 
 POOLS = {"a": Pool(2, "k")}
@@ -122,3 +126,85 @@ def test_other_names_are_none(name: str) -> None:
     own = find_home(job).namespace
     assert find_home(job | {"status": {"namespace": name, "namespaceUID": "1"}}).namespace == own
     assert not names.is_of_pool(own)
+
+
+WHERE = names.pool_namespace("default", "0123abcd")
+WAITS = build_home(WHERE).labels | {labels.POOL: "k"}
+
+
+async def given(marks: Object, **meta: Any) -> Scene:
+    """A job whose status has that namespace, and the namespace."""
+    scene = Scene()
+    scene.add_job()
+    said = {"kept": "kept", "namespace": WHERE, "namespaceUID": "u"}
+    await scene.context.apply_status(kinds.NESTED_APP_JOB, scene.job, said)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": WHERE, "uid": "u", "labels": marks} | meta})
+    return scene
+
+
+async def test_a_claim_goes_on_with_its_second_write_and_ends_with_it() -> None:
+    scene = await given(WAITS)
+    await finish_claim(scene.context, scene.job)
+    own = find_home(scene.job).labels
+    assert scene.look(kinds.NAMESPACE, WHERE, "")["metadata"]["labels"] == own
+    scene.api.asked.clear()
+    await finish_claim(scene.context, scene.job)
+    assert (scene.api.asked, scene.job["status"]["namespace"]) == ([], WHERE)
+
+
+@pytest.mark.parametrize(
+    ("marks", "meta"),
+    [
+        (labels.of_job("another", "team-b", "5678"), {}),
+        (WAITS, {"uid": "another"}),
+        (WAITS, {"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+    ],
+    ids=["another job's", "another namespace", "going"],
+)
+async def test_a_job_that_loses_its_cluster_starts_with_one_of_its_own(marks: Object, meta: Object) -> None:
+    scene = await given(marks, **meta)
+    await finish_claim(scene.context, scene.job)
+    assert scene.job["status"] == {"kept": "kept"}
+    assert scene.look(kinds.NAMESPACE, WHERE, "")["metadata"]["labels"] == marks
+
+
+async def test_a_namespace_that_has_changed_is_looked_at_again() -> None:
+    """Another job may have got it since it was read."""
+    scene = await given(WAITS)
+    scene.api.put(kinds.NAMESPACE, scene.look(kinds.NAMESPACE, WHERE, ""))
+    with pytest.raises(RetryLater, match="has changed"):
+        await finish_claim(scene.context, scene.job)
+
+
+def build_pod(where: str, component: str, message: str = "", node: str = "", *, is_ready: bool = False) -> Object:
+    """As the cache has it."""
+    scheduled = {"type": "PodScheduled", "status": "False" if message else "True", "message": message}
+    ready = {"type": "Ready", "status": "True" if is_ready else "False"}
+    status = {"phase": "Pending", "conditions": [scheduled, ready]}
+    meta = {"name": "x", "namespace": where, "uid": where, "creationTimestamp": times.timestamp()}
+    spec = {"containers": [], "nodeName": node} if node else {"containers": []}
+    return trim_pod({"metadata": meta | {"labels": {labels.COMPONENT: component}}, "spec": spec, "status": status})
+
+
+FULL, SERVER, APP = "0/2 nodes are available: 2 Insufficient cpu.", labels.COMPONENT_SERVER, labels.COMPONENT_APP
+
+
+@pytest.mark.parametrize(
+    ("pod", "found"),
+    [
+        (build_pod("job", SERVER), (False, False)),
+        (build_pod("job", SERVER, node="n"), (True, False)),
+        (build_pod("job", SERVER, node="n", is_ready=True), (False, False)),
+        (build_pod("job", APP, node="n"), (False, False)),
+        (build_pod("job", SERVER, FULL), (False, True)),
+        (build_pod("job", APP, FULL), (False, True)),
+        (build_pod("job", APP, "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."), (False, False)),
+        # Those of the pools want nobody's room.
+        (build_pod(WHERE, SERVER, FULL), (False, False)),
+        (build_pod(WHERE, SERVER, node="n"), (False, False)),
+    ],
+)
+def test_what_pods_of_jobs_want(pod: Object, found: tuple[bool, bool]) -> None:
+    scene = Scene()
+    scene.show(kinds.POD, pod)
+    assert look_at_pods(scene.context.cache, {WHERE}) == found

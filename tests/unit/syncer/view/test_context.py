@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nestor.api import labels
 from nestor.syncer.view.context import read_minor
+from tests.fakes.api import MemoryApi
+from tests.unit.syncer.at_work import build_context
 
 
 @pytest.mark.parametrize(
@@ -13,3 +16,11 @@ from nestor.syncer.view.context import read_minor
 )
 def test_the_minor_version_of_a_host(version: str | None, minor: int) -> None:
     assert read_minor({"gitVersion": version}) == minor
+
+
+def test_a_cluster_that_waited_becomes_a_jobs() -> None:
+    context = build_context(MemoryApi(), MemoryApi())
+    before = dict(context.target.labels)
+    own, key = labels.of_job("hello", "team-a", "1"), (context.home.namespace, context.home.cluster)
+    context.caches.host_cluster._set(key, {"metadata": {"uid": "c", "resourceVersion": "1", "labels": own}})
+    assert dict(context.target.labels) == {key: value for key, value in own.items() if key != labels.MANAGED_BY} != before

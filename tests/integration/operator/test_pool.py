@@ -1,0 +1,186 @@
+"""Clusters that wait for jobs: who gets one, what goes, and what an operator leaves behind that dies while it gives one away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels, names
+from nestor.api.names import POOLED
+from nestor.api.objects import labels_of, status_of
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_class, build_job, runner_of, set_pod_status
+from tests.waiting import exists, gone, job_with, wait_for_none
+
+Fill = Callable[..., Any]
+
+
+async def fill(api: Api, name: str, size: int, former: str = "", **spec: Any) -> list[Object]:
+    """A class with a pool that is full, as its status says, without one that was in it; the test plays kubelet and syncers."""
+    body = build_class(name)
+    body["spec"] |= {"pool": size} | spec
+    await api.apply(kinds.NESTED_CLASS, body)
+    served = {former}
+    while True:
+        found = await exists(
+            api, kinds.NESTED_CLASS, name, "", lambda item: _is_full(item, size, former) or _find_new(item, served)
+        )
+        if _is_full(found, size, former):
+            return list(status_of(found)["pool"])
+        for where in _find_new(found, served):
+            await be_ready_server(api, POOLED, where)
+            served.add(where)
+
+
+def _is_full(item: Object, size: int, former: str) -> bool:
+    pool = status_of(item).get("pool") or []
+    return sum(one["ready"] for one in pool) == len(pool) == size and former not in {one["namespace"] for one in pool}
+
+
+def _find_new(item: Object, served: set[str]) -> set[str]:
+    return {one["namespace"] for one in status_of(item).get("pool") or () if not one["ready"]} - served
+
+
+@pytest.fixture
+async def pool_of(api: Api, namespace: str, operator: Operator) -> AsyncIterator[Fill]:
+    """`fill`, for the class `<namespace>-pool`, which is gone after the test with all that waits."""
+    name = f"{namespace}-pool"
+
+    async def make(size: int = 1, **spec: Any) -> list[Object]:
+        return await fill(api, name, size, **spec)
+
+    yield make
+    await api.delete(kinds.NESTED_CLASS, name)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.POOL)
+
+
+async def order(api: Api, name: str, namespace: str, **spec: Any) -> Object:
+    """A job of that class."""
+    return await api.create(kinds.NESTED_APP_JOB, build_job(name, namespace, className=f"{namespace}-pool", **spec))
+
+
+async def settled(api: Api, job: Object) -> Object:
+    """The job, once it has a cluster, whoever made that."""
+    meta = job["metadata"]
+
+    def has_home(found: Object) -> bool:
+        return {"namespace", "namespaceUID", "kubeconfigSecretName"} <= status_of(found).keys()
+
+    return await exists(api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], has_home)
+
+
+async def test_a_job_gets_a_cluster_that_waits_and_takes_it_along(api: Api, namespace: str, pool_of: Fill) -> None:
+    (member,) = await pool_of()
+    where = member["namespace"]
+    server = await api.get(kinds.POD, names.server_pod(POOLED), where)
+    assert await api.find(kinds.POD, "warm-run", where) is None
+    job = await settled(api, await order(api, "hello", namespace))
+    assert (job["status"]["namespace"], job["status"]["namespaceUID"]) == (where, member["uid"])
+    await job_with(api, "hello", namespace, conditions.CLUSTER_READY, "True")
+    own = labels.of_job("hello", namespace, job["metadata"]["uid"])
+    space = await api.get(kinds.NAMESPACE, where)
+    assert own.items() <= labels_of(space).items()
+    assert labels.POOL not in labels_of(space)
+    for kind, name in ((kinds.NESTED_CLUSTER, POOLED), (kinds.STATEFUL_SET, "warm-k3s"), (kinds.SERVICE, "warm-k3s")):
+        assert own.items() <= labels_of(await api.get(kind, name, where)).items()
+    assert (await api.get(kinds.POD, names.server_pod(POOLED), where))["metadata"]["uid"] == server["metadata"]["uid"]
+    assert (await runner_of(api, POOLED, where))["metadata"]["labels"][labels.JOB] == "hello"
+    policy = status_of(await api.get(kinds.NESTED_CLUSTER, POOLED, where)).get("policy")
+    assert policy, "the class decides about its pods from now on"
+    assert await pool_of(former=where)
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await gone(api, kinds.NESTED_APP_JOB, "hello", namespace)
+    await gone(api, kinds.NAMESPACE, where, "")
+    await wait_for_none(api, kinds.CLUSTER_ROLE_BINDING, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
+
+
+async def test_of_two_jobs_one_gets_it_and_the_other_has_its_own(api: Api, namespace: str, pool_of: Fill) -> None:
+    (member,) = await pool_of()
+    jobs = await asyncio.gather(*(order(api, name, namespace) for name in ("one", "two")))
+    found = await asyncio.gather(*(settled(api, job) for job in jobs))
+    own = {names.job_namespace(item["metadata"]["name"], namespace, item["metadata"]["uid"]) for item in found}
+    homes = {item["status"]["namespace"] for item in found}
+    assert (member["namespace"] in homes, len(homes & own)) == (True, 1)
+
+
+async def test_a_job_of_another_version_or_class_has_its_own(api: Api, namespace: str, pool_of: Fill) -> None:
+    (member,) = await pool_of()
+    old = await order(api, "old", namespace, kubernetesVersion="v1.35")
+    other = await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
+    for job in await asyncio.gather(settled(api, old), settled(api, other)):
+        assert job["status"]["namespace"] != member["namespace"]
+    assert (await api.get(kinds.NAMESPACE, member["namespace"]))["metadata"]["labels"][labels.POOL]
+
+
+async def test_what_waits_follows_its_class(api: Api, namespace: str, pool_of: Fill) -> None:
+    before = await pool_of(2)
+    after = await pool_of(1, former=before[0]["namespace"], cluster={"resources": {"requests": {"cpu": "30m"}}})
+    for item in before:
+        await gone(api, kinds.NAMESPACE, item["namespace"], "")
+    (member,) = after
+    await api.patch(kinds.NESTED_CLASS, f"{namespace}-pool", None, {"spec": {"pool": 0}})
+    await gone(api, kinds.NAMESPACE, member["namespace"], "")
+
+
+async def test_a_class_takes_what_waits_along(api: Api, namespace: str, pool_of: Fill) -> None:
+    (member,) = await pool_of()
+    await api.delete(kinds.NESTED_CLASS, f"{namespace}-pool")
+    await gone(api, kinds.NAMESPACE, member["namespace"], "")
+
+
+async def test_a_pod_that_lacks_room_gets_that_of_the_pool(api: Api, namespace: str, pool_of: Fill) -> None:
+    (member,) = await pool_of()
+    job = await settled(api, await order(api, "big", namespace, kubernetesVersion="v1.35"))
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes: 1 Insufficient cpu."}
+    await set_pod_status(api, names.server_pod("big"), job["status"]["namespace"], {"phase": "Pending", "conditions": [said]})
+    await gone(api, kinds.NAMESPACE, member["namespace"], "")
+    await exists(api, kinds.NESTED_CLASS, f"{namespace}-pool", "", lambda item: not status_of(item).get("pool"))
+    await set_pod_status(api, names.server_pod("big"), job["status"]["namespace"], READY_POD)
+    assert await pool_of()
+
+
+async def test_a_namespace_that_only_looks_like_one_is_given_to_nobody(api: Api, namespace: str, pool_of: Fill) -> None:
+    """Somebody who may make such namespaces has one ready, with all labels, and a cluster in it."""
+    (member,) = await pool_of()
+    real = await api.get(kinds.NAMESPACE, member["namespace"])
+    fake = names.pool_namespace(f"{namespace}-pool", "0badc0de")
+    marks = labels_of(real) | {labels.JOB_UID: fake}
+    await api.create(kinds.NAMESPACE, {"metadata": {"name": fake, "labels": marks}})
+    taken = await settled(api, await order(api, "first", namespace))
+    assert taken["status"]["namespace"] == member["namespace"]
+    second = await settled(api, await order(api, "second", namespace))
+    assert second["status"]["namespace"] != fake
+    await gone(api, kinds.NAMESPACE, fake, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writes", range(1, 8))
+async def test_an_operator_may_die_while_it_gives_one_away(
+    second_plane: apiserver.ControlPlane, lonely: Api, writes: int
+) -> None:
+    """After each of its first writes, in whatever order they land: the claim is among them."""
+    team = f"dying-{writes}"
+    await lonely.create(kinds.NAMESPACE, {"metadata": {"name": team}})
+    async with operator_running(second_plane) as first:
+        (member,) = await fill(lonely, f"{team}-pool", 1)
+        first.kill()
+    job = await order(lonely, "hello", team)
+    more = {"TEST_SEED": str(writes), "TEST_WRITES": str(writes)}
+    async with operator_running(second_plane, mortal=True, more=more) as second:
+        await second.process.wait()
+    async with operator_running(second_plane):
+        found = await settled(lonely, job)
+        assert (found["status"]["namespace"], found["status"]["namespaceUID"]) == (member["namespace"], member["uid"])
+        await job_with(lonely, "hello", team, conditions.CLUSTER_READY, "True")
+        space = await lonely.get(kinds.NAMESPACE, member["namespace"])
+        assert (labels_of(space)[labels.JOB_UID], labels.POOL in labels_of(space)) == (job["metadata"]["uid"], False)
+        assert len(await lonely.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"]))) == 1
+        await lonely.delete(kinds.NESTED_CLASS, f"{team}-pool")
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.POOL)
+        await lonely.delete(kinds.NESTED_APP_JOB, "hello", team)
+        await gone(lonely, kinds.NAMESPACE, member["namespace"], "")
