@@ -176,17 +176,20 @@ async def test_a_namespace_that_has_changed_is_looked_at_again() -> None:
         await finish_claim(scene.context, scene.job)
 
 
-def build_pod(where: str, component: str, message: str = "", node: str = "", *, is_ready: bool = False) -> Object:
+def build_pod(
+    where: str, component: str, message: str = "", node: str = "", *, is_ready: bool = False, phase: str = "Pending"
+) -> Object:
     """As the cache has it."""
     scheduled = {"type": "PodScheduled", "status": "False" if message else "True", "message": message}
     ready = {"type": "Ready", "status": "True" if is_ready else "False"}
-    status = {"phase": "Pending", "conditions": [scheduled, ready]}
+    status = {"phase": phase, "conditions": [scheduled, ready]}
     meta = {"name": "x", "namespace": where, "uid": where, "creationTimestamp": times.timestamp()}
     spec = {"containers": [], "nodeName": node} if node else {"containers": []}
     return trim_pod({"metadata": meta | {"labels": {labels.COMPONENT: component}}, "spec": spec, "status": status})
 
 
-FULL, SERVER, APP = "0/2 nodes are available: 2 Insufficient cpu.", labels.COMPONENT_SERVER, labels.COMPONENT_APP
+FULL = "0/2 nodes are available: 2 Insufficient cpu."
+SERVER, APP, RUNNER = labels.COMPONENT_SERVER, labels.COMPONENT_APP, labels.COMPONENT_RUNNER
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,10 @@ FULL, SERVER, APP = "0/2 nodes are available: 2 Insufficient cpu.", labels.COMPO
         (build_pod("job", SERVER), (False, False)),
         (build_pod("job", SERVER, node="n"), (True, False)),
         (build_pod("job", SERVER, node="n", is_ready=True), (False, False)),
-        (build_pod("job", APP, node="n"), (False, False)),
+        (build_pod("job", RUNNER, node="n", is_ready=True), (True, False)),
+        (build_pod("job", RUNNER, node="n", phase="Succeeded"), (False, False)),
+        (build_pod("job", APP, node="n"), (True, False)),
+        (build_pod("job", APP, node="n", phase="Running"), (False, False)),
         (build_pod("job", SERVER, FULL), (False, True)),
         (build_pod("job", APP, FULL), (False, True)),
         (build_pod("job", APP, "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."), (False, False)),

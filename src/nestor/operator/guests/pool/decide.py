@@ -47,7 +47,7 @@ class Decision:
 def decide(
     pools: Mapping[str, Pool], members: Sequence[Member], *, is_busy: bool = False, is_short: bool = False, last: str = ""
 ) -> Decision:
-    """`is_busy`: a job's cluster is starting. `is_short`: a job's pod lacks room. `last`: the class that got the last one."""
+    """`is_busy`: a job is starting. `is_short`: a job's pod lacks room. `last`: the class that got the last one."""
     mine = [item for item in members if not item.is_given]
     there = sorted((item for item in mine if not item.is_ending), key=lambda item: (not item.is_ready, item.age))
     kept: list[Member] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Iterable, Sequence
 
 from nestor.api import labels, names, pod_status
@@ -27,6 +28,8 @@ SETTLE_SECONDS = 1.0
 """Changes come one after another, and nobody waits for a pool."""
 POLL_SECONDS = 30.0
 """How soon to look again while a pool is not as it should be: time alone may change something."""
+QUIET_SECONDS = 5.0
+"""For how long after a job got a cluster no other is made, until its runner is there."""
 
 
 class Pools(Guest):
@@ -37,6 +40,7 @@ class Pools(Guest):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._last = ""
+        self._given_at = -QUIET_SECONDS
         self._going: set[str] = set()
         """UIDs of namespaces that are being given or deleted: the caches may not know yet."""
         self.queue = WorkQueue(self._look, workers=1, name="pools", first_delay=1, max_delay=POLL_SECONDS)
@@ -63,6 +67,7 @@ class Pools(Guest):
         if job is None or found is None:
             return
         self._going.add(found.uid)
+        self._given_at = time.monotonic()
         try:
             await record_claim(self._context, job, found)
         finally:
@@ -90,7 +95,8 @@ class Pools(Guest):
             return None
         pools = {name: pool for name, (pool, *_) in wanted.items()}
         is_busy, is_short = look_at_pods(cache, {item.namespace for item in members if not item.is_given})
-        decision = decide(pools, members, is_busy=is_busy, is_short=is_short, last=self._last)
+        is_quiet = time.monotonic() - self._given_at < QUIET_SECONDS
+        decision = decide(pools, members, is_busy=is_busy or is_quiet, is_short=is_short, last=self._last)
         await self._drop(decision.drop)
         kept = [item for item in members if not (item.is_given or item.is_ending) and item not in decision.drop]
         if decision.make is not None:
@@ -99,7 +105,7 @@ class Pools(Guest):
         for item in kept:
             await self._keep(item, *wanted[item.class_name or ""])
         is_full = len(kept) == sum(pool.size for pool in pools.values()) and all(item.is_ready for item in kept)
-        return RESYNC_SECONDS if is_full else POLL_SECONDS
+        return RESYNC_SECONDS if is_full else QUIET_SECONDS if is_quiet else POLL_SECONDS
 
     def _find_wanted(self) -> dict[str, tuple[Pool, NestedClusterSpec, NestedClassSpec]]:
         found = {}

@@ -51,15 +51,24 @@ def _is_ready(cache: Cache, namespace: str) -> bool:
 
 
 def look_at_pods(cache: Cache, pooled: Container[str]) -> tuple[bool, bool]:
-    """Whether a job's cluster is starting, and whether a pod of a job lacks room. `pooled`: namespaces of no job."""
+    """Whether a job is starting, and whether a pod of a job lacks room. `pooled`: namespaces of no job."""
     is_busy = is_short = False
     for pod in cache.informers[kinds.POD]:
-        meta, is_server = pod["metadata"], labels_of(pod).get(labels.COMPONENT) == labels.COMPONENT_SERVER
+        meta = pod["metadata"]
         if meta["namespace"] in pooled or is_terminating(pod):
             continue
         if not spec_of(pod).get("nodeName"):
             held = status_of(pod).get(HELD) or pod_status.find_unschedulable(pod) or ""
             is_short = is_short or any(words in held for words in NO_ROOM)
-        elif is_server and not pod_status.is_ready(pod):
+        elif _is_starting(pod):
             is_busy = is_busy or seconds_since(meta["creationTimestamp"]) < START_SECONDS
     return is_busy, is_short
+
+
+def _is_starting(pod: Object) -> bool:
+    """A runner is busy until it has ended, and a server until it is ready."""
+    component = labels_of(pod).get(labels.COMPONENT)
+    if component == labels.COMPONENT_RUNNER:
+        return not pod_status.is_terminal(pod)
+    is_up = pod_status.is_ready(pod) if component == labels.COMPONENT_SERVER else status_of(pod).get("phase") != "Pending"
+    return not is_up
