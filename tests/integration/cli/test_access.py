@@ -125,14 +125,19 @@ async def test_a_job_without_a_cluster_says_so(cli: CommandLine, host: Api, name
 RUNNER_LOG = "2 steps to run\n[database] applied\n[web] one\n[web] two\n[webmail] other\nall steps succeeded\n"
 
 
-async def test_logs_of_steps_and_pods(cli: CommandLine, job: Object, kubelet: Kubelet) -> None:
-    where = f"own-{cli.namespace}"
-    await kubelet.run("shop-run", where, RUNNER_LOG)
+@pytest.mark.parametrize(("where", "cluster"), [("own-{}", "shop"), ("nestor--{}-0123abcd", "warm")], ids=["own", "of a pool"])
+async def test_logs_of_steps_and_pods(
+    cli: CommandLine, host: Api, job: Object, kubelet: Kubelet, where: str, cluster: str
+) -> None:
+    where = where.format(cli.namespace)
+    await host.apply(kinds.NAMESPACE, {"metadata": {"name": where}})
+    await host.patch(kinds.NESTED_APP_JOB, "shop", cli.namespace, {"status": {"namespace": where}}, subresource="status")
+    await kubelet.run(f"{cluster}-run", where, RUNNER_LOG)
     await kubelet.run(
         "web-1-x-default-x-0a1b2c3d",
         where,
         "hello\n\x1b[31mred",
-        labels={"nestor.dev/cluster": "shop"},
+        labels={"nestor.dev/cluster": cluster},
         nested_name="web-1",
         nested_namespace="default",
     )

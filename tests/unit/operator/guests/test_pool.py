@@ -12,6 +12,9 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.kube import RetryLater, kinds
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.deletion.finalize import Finalizer
+from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.guests.pool.claim import finish_claim
 from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Decision, Member, Pool, decide
 from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key
@@ -174,6 +177,23 @@ async def test_a_namespace_that_has_changed_is_looked_at_again() -> None:
     scene.api.put(kinds.NAMESPACE, scene.look(kinds.NAMESPACE, WHERE, ""))
     with pytest.raises(RetryLater, match="has changed"):
         await finish_claim(scene.context, scene.job)
+
+
+@pytest.mark.parametrize(
+    ("where", "status", "is_swept"),
+    [(WHERE, {"namespace": WHERE}, False), (WHERE, {}, True), ("nestor--foreign", {}, False)],
+    ids=["given", "its status is lost", "only labeled"],
+)
+async def test_what_a_job_was_given_is_its_own_as_long_as_its_status_says_so(
+    where: str, status: Object, *, is_swept: bool
+) -> None:
+    scene = Scene()
+    own = find_home(scene.add_job()).labels
+    scene.settle(status=status)
+    scene.show(kinds.NAMESPACE, {"metadata": {"name": where, "uid": "u", "labels": own}})
+    finalizer = Finalizer(scene.context, (), CopiedInputs(scene.context.applier, "nestor-system"))
+    await Sweeper(scene.context, finalizer).sweep("team-a", "hello")
+    assert (not scene.look(kinds.NAMESPACE, where, "")) is is_swept
 
 
 def build_pod(
