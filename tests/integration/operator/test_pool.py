@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +15,19 @@ from nestor.api.names import POOLED
 from nestor.api.objects import labels_of, status_of
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
+from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_class, build_job, runner_of, set_pod_status
+from tests.integration.operator.test_sources import build_appdef, print_appdef
+from tests.integration.operator.world import (
+    READY_POD,
+    Object,
+    be_ready_server,
+    build_class,
+    build_job,
+    host_namespace,
+    runner_of,
+    set_pod_status,
+)
 from tests.waiting import exists, gone, job_with, wait_for_none
 
 Fill = Callable[..., Any]
@@ -106,6 +119,23 @@ async def test_of_two_jobs_one_gets_it_and_the_other_has_its_own(api: Api, names
     own = {names.job_namespace(item["metadata"]["name"], namespace, item["metadata"]["uid"]) for item in found}
     homes = {item["status"]["namespace"] for item in found}
     assert (member["namespace"] in homes, len(homes & own)) == (True, 1)
+
+
+async def test_a_job_whose_appdef_was_read_first_moves_into_it(api: Api, namespace: str, pool_of: Fill, tmp_path: Path) -> None:
+    (member,) = await pool_of()
+    body = build_job("hello", namespace, className=f"{namespace}-pool")
+    del body["spec"]["app"]["appDef"]
+    job = await api.create(kinds.NESTED_APP_JOB, body)
+    before = await host_namespace(api, job)
+    async with kubelet.running(api, tmp_path) as logs:
+        await print_appdef(api, logs, before, json.dumps(build_appdef()).encode())
+        found = await settled(api, job)
+    where = member["namespace"]
+    assert found["status"]["namespace"] == where
+    await exists(api, kinds.CONFIG_MAP, "warm-app", where)
+    assert await api.find(kinds.POD, "warm-reader", where) is None, "it was read once"
+    await gone(api, kinds.NAMESPACE, before, "")
+    await exists(api, kinds.NAMESPACE, where, "")
 
 
 async def test_a_job_of_another_version_or_class_has_its_own(api: Api, namespace: str, pool_of: Fill) -> None:

@@ -12,6 +12,7 @@ from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_f
 from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.api.objects import Object, labels_of
+from nestor.cluster.home import Home
 from nestor.kube import Invalid, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.operator.admission import app_source
@@ -32,11 +33,11 @@ class _Memory:
     """An application whose AppDef was read from an image; it is kept once the job is admitted with it."""
     templates: str = ""
     """No more than their digest: they are a tenant's, and the operator's memory is everybody's."""
-    copied: dict[str, float] = field(default_factory=dict)
-    """When other copies were made, by their names."""
+    copied: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When other copies were made, by their namespaces and names."""
 
-    def is_fresh(self, copy: str) -> bool:
-        return time.monotonic() - self.copied.get(copy, -RESYNC_SECONDS) < RESYNC_SECONDS
+    def is_fresh(self, home: Home, copy: str) -> bool:
+        return time.monotonic() - self.copied.get((home.namespace, copy), -RESYNC_SECONDS) < RESYNC_SECONDS
 
 
 _Memories = defaultdict[str, _Memory]
@@ -68,7 +69,7 @@ class CopiedInputs:
         named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
         wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
         copy = known.home.child(Part.PULL_SECRET)
-        if wanted is None or (self._memories[known.uid].is_fresh(copy) and not known.is_rerun_due):
+        if wanted is None or (self._memories[known.uid].is_fresh(known.home, copy) and not known.is_rerun_due):
             return
         found = await self._api.find(kinds.SECRET, wanted.name, wanted.namespace)
         fault = find_pull_secret_fault(wanted, found)
@@ -102,7 +103,7 @@ class CopiedInputs:
 
     async def _copy_operators(self, name: str, types: Collection[str], known: JobIdentity, copy: str) -> bool:
         """Copy a Secret of the operator's namespace. False: there is none of these types."""
-        if self._memories[known.uid].is_fresh(copy):
+        if self._memories[known.uid].is_fresh(known.home, copy):
             return True
         found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
         if found is None or found.get("type") not in types:
@@ -122,7 +123,7 @@ class CopiedInputs:
             # A type cannot change, so one of another type takes the place of the earlier copy.
             await self._api.delete(kinds.SECRET, name, home.namespace, uid=live["metadata"]["uid"])
             await self._applier.ensure(kinds.SECRET, body)
-        self._memories[known.uid].copied[name] = time.monotonic()
+        self._memories[known.uid].copied[home.namespace, name] = time.monotonic()
 
 
 class AppSnapshots:
@@ -197,13 +198,13 @@ class TemplateCopies:
         `RetryLater` if neither the copy nor the original has the templates any more that it identified.
         """
         memory, copy, origin = self._memories[resolved.uid], resolved.home.child(Part.TEMPLATES), resolved.app.templates_from
-        if origin is None or not memory.templates or (content is None and memory.is_fresh(copy)):
+        if origin is None or not memory.templates or (content is None and memory.is_fresh(resolved.home, copy)):
             return
         if content is None:
             content = await self._find_again(resolved, origin, memory.templates)
         # Even if it is empty: the runner's pod waits for it.
         await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": resolved.home.metadata(copy), **content})
-        memory.copied[copy] = time.monotonic()
+        memory.copied[resolved.home.namespace, copy] = time.monotonic()
 
     async def _find_again(self, resolved: Resolved, origin: NamespacedConfigMapRef, wanted: str) -> Object:
         """What the job has started with, from the copy or else the original."""

@@ -91,7 +91,8 @@ class Finalizer:
         if has_finalizer(job):
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         # Last, because a conflict above brings us back here, and the elapsed time must not start over.
-        self.forget(home.namespace, home.name, meta["uid"])
+        self.forget_home(home.namespace, home.name)
+        self.forget(meta["uid"])
         return Result()
 
     def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
@@ -219,13 +220,15 @@ class Finalizer:
             told.add(obj["metadata"]["uid"])
             await self._warn(job, reason, message)
 
-    def forget(self, namespace: str, name: str, uid: str) -> None:
+    def forget(self, uid: str) -> None:
         self.forget_deletion(uid)
         for guest in self._guests:
             guest.forget(uid)
-        self._context.applier.forget(namespace)
-        self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)
+
+    def forget_home(self, namespace: str, cluster: str) -> None:
+        self._context.applier.forget(namespace)
+        self._context.provisioner.forget(namespace, cluster)
 
     def forget_deletion(self, uid: str) -> None:
         self.deletions.pop(uid, None)

@@ -39,7 +39,7 @@ class Sweeper:
             self._context.cache.jobs.put(job)
         orphans = [item for item in left if _is_orphan(item, job)]
         for item in orphans:
-            await self._sweep_one(item, namespace, name)
+            await self._sweep_one(item, namespace, name, is_alive=job is not None and _owner(item) == job["metadata"]["uid"])
         is_slow = len(orphans) == len(left) and all(is_terminating(item) for item in orphans)
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
@@ -54,13 +54,16 @@ class Sweeper:
                 found.append(item)
         return found
 
-    async def _sweep_one(self, orphan: Object, namespace: str, name: str) -> None:
+    async def _sweep_one(self, orphan: Object, namespace: str, name: str, *, is_alive: bool) -> None:
         where, uid, owner = orphan["metadata"]["name"], orphan["metadata"]["uid"], _owner(orphan)
         if uid not in self._orphans:
             self._orphans[uid] = owner
             if not is_terminating(orphan):
-                log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
-            self._finalizer.forget(where, names.cluster_name(name, where), owner)
+                why = "has another" if is_alive else "no longer exists"
+                log.warning("deleting namespace %s: its job %s/%s %s", where, namespace, name, why)
+            self._finalizer.forget_home(where, names.cluster_name(name, where))
+            if not is_alive:
+                self._finalizer.forget(owner)
         deletion = self._finalizer.deletions[owner]
         age = time.monotonic() - deletion.since
         await self._finalizer.empty(orphan, age, about=None)

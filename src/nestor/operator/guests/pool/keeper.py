@@ -21,6 +21,7 @@ from nestor.operator.guests.pool.decide import START_SECONDS, Member, Pool, deci
 from nestor.operator.guests.pool.member import build_home, choose_cluster, ensure_member, find_key, settle_member
 from nestor.operator.guests.pool.observe import find_server, list_members, look_at_pods
 from nestor.operator.world.context import Context
+from nestor.operator.world.ownership import find_cluster
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +64,8 @@ class Pools(Guest):
 
     async def begin(self, resolved: Resolved) -> None:
         """If there is a cluster for the job, it starts anew, in that one."""
-        job, found = self._context.cache.jobs.get(resolved.name, resolved.namespace), self._choose(resolved)
-        if job is None or found is None:
+        job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
+        if job is None or "startTime" in status_of(job) or (found := self._choose(resolved)) is None:
             return
         self._going.add(found.uid)
         self._given_at = time.monotonic()
@@ -77,8 +78,8 @@ class Pools(Guest):
 
     def _choose(self, resolved: Resolved) -> Member | None:
         """The oldest that is as the job's own would be."""
-        cache, own = self._context.cache, resolved.home.namespace
-        is_begun = names.is_of_pool(own) or cache.find(kinds.NAMESPACE, own) is not None
+        cache, home = self._context.cache, resolved.home
+        is_begun = names.is_of_pool(home.namespace) or find_cluster(cache, home) is not None
         if is_begun or resolved.turn.app is not None or not status_of(cache.classes.get(resolved.class_name)).get("pool"):
             return None
         key = find_key(self._context, resolved.cluster, resolved.policy, resolved.turn.server)
