@@ -17,6 +17,7 @@ from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.guests.pool.claim import finish_claim
 from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Decision, Member, Pool, decide
+from nestor.operator.guests.pool.keeper import Pools
 from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key
 from nestor.operator.guests.pool.observe import look_at_pods
 from nestor.operator.world.ownership import find_home
@@ -177,6 +178,15 @@ async def test_a_namespace_that_has_changed_is_looked_at_again() -> None:
     scene.api.put(kinds.NAMESPACE, scene.look(kinds.NAMESPACE, WHERE, ""))
     with pytest.raises(RetryLater, match="has changed"):
         await finish_claim(scene.context, scene.job)
+
+
+async def test_a_class_without_a_pool_records_none() -> None:
+    """An operator may have died after the last cluster went."""
+    scene = Scene()
+    body = scene.context.cache.classes.get("default") or {}
+    scene.show(kinds.NESTED_CLASS, body | {"status": {"pool": [{"namespace": WHERE, "uid": "u", "ready": True}]}})
+    assert await Pools(scene.context)._look(None) is None
+    assert not scene.look(kinds.NESTED_CLASS, "default", "")["status"].get("pool")
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,12 @@ class Pools(Guest):
         return max(fit, key=lambda item: item.age, default=None)
 
     async def _look(self, _: None) -> float | None:
-        """One pass over all pools. Returns when to look again, in seconds; None: when something changes."""
+        """One pass over all pools. Returns when to look again, in seconds; None: when something changes. What an operator that
+        died has left undone is done, also where there is no pool any more.
+        """
         cache, wanted = self._context.cache, self._find_wanted()
         members = list_members(cache, self._going)
         self._going &= {item.uid for item in members}
-        if not wanted and not members:
-            return None
         pools = {name: pool for name, (pool, *_) in wanted.items()}
         is_busy, is_short = look_at_pods(cache, {item.namespace for item in members if not item.is_given})
         is_quiet = time.monotonic() - self._given_at < QUIET_SECONDS
@@ -106,6 +106,8 @@ class Pools(Guest):
         for item in kept:
             await self._keep(item, *wanted[item.class_name or ""])
         is_full = len(kept) == sum(pool.size for pool in pools.values()) and all(item.is_ready for item in kept)
+        if not wanted:
+            return None
         return RESYNC_SECONDS if is_full else QUIET_SECONDS if is_quiet else POLL_SECONDS
 
     def _find_wanted(self) -> dict[str, tuple[Pool, NestedClusterSpec, NestedClassSpec]]:
