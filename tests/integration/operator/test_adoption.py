@@ -50,8 +50,9 @@ async def test_nobody_keeps_a_namespace_of_a_jobs_name_occupied(second_plane: ap
     uid = "5c9e5e6c-0000-4000-8000-000000000001"
     where = names.job_namespace("victim", "default", uid)
     async with await Api.connect(str(second_plane.kubeconfig_of("squatter")), manager="user") as squatter:
-        for own in ({}, labels.of_job("victim", "default", uid)):
-            body = {"metadata": {"name": where, "labels": own}}
+        pooled = names.pool_namespace("default", "0123abcd")
+        for name, own in ((where, {}), (where, labels.of_job("victim", "default", uid)), (pooled, {labels.POOL: "x"})):
+            body = {"metadata": {"name": name, "labels": own}}
             await until_refused(squatter, kinds.NAMESPACE, body, "has the name of a job's own namespace")
         for name in ("nestor-tools", "team-0123abcd"):
             await make_namespace(squatter, name, {})
