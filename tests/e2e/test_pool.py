@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from nestor.api import conditions, names
-from nestor.api.objects import Object, status_of
+from nestor.api import conditions, labels
+from nestor.api.objects import Object, labels_of, status_of
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, class_like_default, example
 from tests.waiting import exists, gone, job_with
@@ -33,11 +33,14 @@ async def test_a_page_from_a_cluster_that_waited(api: Api, namespace: str, web: 
 
         found = await exists(api, kinds.NESTED_CLASS, class_name, "", is_full)
         (member,) = status_of(found)["pool"]
-        warm = await see_page(api, web, "warm", namespace, class_name)
+        warm = await see_page(api, web, "quick", namespace, class_name)
         await api.patch(kinds.NESTED_CLASS, class_name, None, {"spec": {"pool": 0}})
-        job = await job_with(api, "warm", namespace, conditions.READY, "True")
-        assert (job["status"]["namespace"], names.is_of_pool(member["namespace"])) == (member["namespace"], True)
+        job = await job_with(api, "quick", namespace, conditions.READY, "True")
+        where = job["status"]["namespace"]
+        assert where == member["namespace"]
+        pods = await api.list(kinds.POD, where, labels=labels.selector(component="app"))
+        assert {labels_of(pod)[labels.JOB] for pod in pods} == {"quick"}, "its syncer was there before the job"
         cold = await see_page(api, web, "cold", namespace, class_name)
         print(f"hello-world answers after {warm:.1f} s from a pool, and after {cold:.1f} s without one")
-        await api.delete(kinds.NESTED_APP_JOB, "warm", namespace)
-        await gone(api, kinds.NESTED_APP_JOB, "warm", namespace)
+        await api.delete(kinds.NESTED_APP_JOB, "quick", namespace)
+        await gone(api, kinds.NESTED_APP_JOB, "quick", namespace)
