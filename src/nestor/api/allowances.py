@@ -80,8 +80,8 @@ class JobStorage:
     )
     volumes_from: ObjectName | None = field(
         default=None,
-        description="Name of a deleted job of the same namespace, which may be this job's own: claims get the volumes that it "
-        "left (`retention: Retain`) for claims of the same name and namespace. Without any, the job does not start. Immutable.",
+        description="Name of a deleted job of this namespace, perhaps this job's own name: volumes that it left (`retention: "
+        "Retain`) go to claims of the same name and namespace. If there are none, the job does not start. Immutable.",
     )
 
 

@@ -94,9 +94,9 @@ class Interlink(Model):
     )
     allowed_annotations: Annotated[list[AllowedAnnotation], Field(max_length=32, json_schema_extra=list_map("key"))] = Field(
         default_factory=list,
-        description="Annotations of nested pods that reach the backend, where they replace those in `annotations`. Others are "
-        "dropped, and an event names them. A plugin may run an annotation's text as its own user, outside the container: allow "
-        "only texts that you would run there yourself. Defaults to none.",
+        description="Annotations of nested pods that reach the backend, where the whole value replaces that in `annotations`. "
+        "Others are dropped, and an event names them. A plugin may run an annotation's text as its own user, outside the "
+        "container: allow only texts that you would run there yourself. Defaults to none.",
     )
     status_period_seconds: int = Field(
         1,

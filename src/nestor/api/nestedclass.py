@@ -115,12 +115,12 @@ class NestedClassSpec(Model):
     )
     pool: int = Field(
         0,
-        description="How many ready clusters wait for jobs, so that jobs need not wait for theirs. A job gets one, once and for "
-        "good, if its own cluster would be made the same way. It gets a new one if it wants another Kubernetes version than the "
-        "default, if Kueue has admitted it, or if none is ready. With `cluster.persistence`, there is no pool. Waiting clusters "
-        "have nothing of a user, count for no quota or limit of jobs, and take what an idle cluster takes. They are made one at "
-        "a time while no job is starting, are given up while pods of jobs lack CPU or memory, and are replaced after a day, and "
-        "when clusters are to be made another way. Defaults to 0.",
+        description="How many ready clusters wait for jobs. A job keeps the one that it gets. It gets a new one if none is ready, if "
+        "it wants another Kubernetes version than the default or volumes of an earlier job (`storage.volumesFrom`), or if"
+        " Kueue has admitted it. With `cluster.persistence`, there is no pool. Waiting clusters have nothing of a user, "
+        "count for no quota or limit of jobs, and take what an idle cluster takes. They are made one at a time while no "
+        "job starts, deleted while new pods of jobs lack CPU or memory, and replaced after a day and when the class makes"
+        " clusters differently. Defaults to 0.",
         ge=0,
         le=50,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 
 @cache
@@ -14,11 +14,7 @@ def _build(pattern: str) -> SchemaValidator:
 
 def is_match(pattern: str, text: str) -> bool:
     """Whether the whole text is as the pattern says."""
-    try:
-        _build(f"^(?:{pattern})$").validate_python(text)
-    except ValidationError:
-        return False
-    return True
+    return _build(f"^(?:{pattern})$").isinstance_python(text)
 
 
 def check_pattern(pattern: str) -> str:

@@ -270,5 +270,5 @@ class Placement:
 
     @property
     def scheduler_names(self) -> Names:
-        found = [name for name in self.schedulers if name != DEFAULT_SCHEDULER]
-        return Names(default=found[0] if found and found[0] == self.schedulers[0] else None, allowed=found)
+        allowed = [name for name in self.schedulers if name != DEFAULT_SCHEDULER]
+        return Names(default=next(iter(self.schedulers), None), allowed=allowed)

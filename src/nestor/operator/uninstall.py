@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import time
 from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.objects import Object, is_terminating, spec_of
-from nestor.kube import Api, ApiError, Kind, kinds, process
+from nestor.kube import Api, ApiError, Kind, NotFound, kinds, process
 from nestor.kube.tasks import together
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,8 @@ async def _find(api: Api, *, shells: bool) -> Left:
 async def _end(api: Api, kind: Kind, meta: Object) -> None:
     """Of a class, its pool."""
     if kind == kinds.NESTED_CLASS:
-        await api.patch(kind, meta["name"], None, {"spec": {"pool": 0}})
+        with contextlib.suppress(NotFound):
+            await api.patch(kind, meta["name"], None, {"spec": {"pool": 0}})
     else:
         await api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
 

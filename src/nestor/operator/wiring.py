@@ -167,7 +167,8 @@ class Operator:
         """A changed class may admit refused jobs, and change the objects of others. Jobs that name none may be given it."""
         name = change.latest["metadata"]["name"]
         self.queue.add(Key(kinds.NESTED_CLASS, "", name))
-        self._add_jobs(job for job in self.cache.jobs if find_class_name(job) in ("", name))
+        if self.context.classes.concerns_jobs(change):
+            self._add_jobs(job for job in self.cache.jobs if find_class_name(job) in ("", name))
 
     def _on_app(self, change: Change) -> None:
         """Jobs that wait for the entry can start now; running jobs have their own copy, and say so."""

@@ -157,10 +157,33 @@ async def test_what_waits_follows_its_class(api: Api, namespace: str, pool_of: F
     await gone(api, kinds.NAMESPACE, member["namespace"], "")
 
 
-async def test_a_class_takes_what_waits_along(api: Api, namespace: str, pool_of: Fill) -> None:
+async def test_a_job_that_is_refused_once_it_has_one_is_held_to_its_limits(api: Api, namespace: str, pool_of: Fill) -> None:
     (member,) = await pool_of()
-    await api.delete(kinds.NESTED_CLASS, f"{namespace}-pool")
-    await gone(api, kinds.NAMESPACE, member["namespace"], "")
+    app = {"image": "registry.example.com/app:1", "imagePullSecretName": "absent", "appDef": build_appdef()}
+    await order(api, "hello", namespace, app=app)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PULL_SECRET_NOT_FOUND)
+    assert job["status"]["namespace"] == member["namespace"]
+    await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"suspend": True}})
+    await exists(api, kinds.STATEFUL_SET, "warm-k3s", member["namespace"], lambda item: item["spec"]["replicas"] == 0)
+
+
+async def test_what_a_job_from_a_pool_leaves_is_kept(api: Api, namespace: str, pool_of: Fill) -> None:
+    await pool_of(storage={"classes": ["fast"], "retention": "Retain"})
+    job = await settled(api, await order(api, "hello", namespace))
+    where, common = job["status"]["namespace"], {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
+    await exists(api, kinds.NAMESPACE, where, "", lambda item: labels.RETENTION in labels_of(item))
+    disk = {"capacity": {"storage": "1Gi"}, "csi": {"driver": "disks.example.org", "volumeHandle": namespace}}
+    await api.create(kinds.PERSISTENT_VOLUME, {"metadata": {"name": namespace}, "spec": common | disk})
+    marks = {labels.CLUSTER: POOLED, labels.NESTED_UID: "n", labels.MANAGED_BY: "nestor"}
+    wanted = common | {"volumeName": namespace, "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"metadata": {"name": "data", "namespace": where, "labels": marks}, "spec": wanted}
+    await api.create(kinds.PERSISTENT_VOLUME_CLAIM, body)
+    await exists(api, kinds.PERSISTENT_VOLUME_CLAIM, "data", where, lambda item: item["status"]["phase"] == "Bound")
+    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
+    await gone(api, kinds.NAMESPACE, where, "")
+    left = await api.get(kinds.PERSISTENT_VOLUME, namespace)
+    assert (left["spec"]["persistentVolumeReclaimPolicy"], labels_of(left)[labels.JOB_NAMESPACE]) == ("Retain", namespace)
+    await api.delete(kinds.PERSISTENT_VOLUME, namespace)
 
 
 async def test_a_pod_that_lacks_room_gets_that_of_the_pool(api: Api, namespace: str, pool_of: Fill) -> None:

@@ -237,7 +237,7 @@ async def until_placed(world: World, pods: list[Object]) -> None:
 async def test_a_gang_of_ours_gets_its_nodes_from_the_scheduler_that_the_class_names(
     world: World, space: str, allow: Allow, keeper: GangKeeper, coscheduler: str
 ) -> None:
-    await allow({"gang": {}, "nodeSelector": {"only": coscheduler}, "schedulers": {"default": coscheduler}})
+    await allow({"gang": {}, "nodeSelector": {"only": coscheduler}, "schedulers": [coscheduler]})
     # For a group of its own it would wait for ever, but tenants have no say in what is a group in the host.
     group = {"scheduling.x-k8s.io/pod-group": "train"}
     pods = await start(world, space, 3, own=group, resources={"requests": {"cpu": "1"}})

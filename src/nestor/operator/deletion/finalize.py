@@ -64,7 +64,7 @@ class Finalizer:
         self._inputs = inputs
         self._guests = guests
         self.deletions: defaultdict[str, _Deletion] = defaultdict(_Deletion)
-        """By the job's UID."""
+        """By the job's UID, or by the namespace's if its job lives on without it."""
 
     async def finalize(self, job: Object) -> Result:
         """One pass over a job that is being deleted, until nothing is left. Users can take our finalizer off and hold the job by
@@ -87,7 +87,8 @@ class Finalizer:
                 return Result(POLL_SECONDS)
         elif live is not None:
             await self._warn_once(job, live, LEFT_BEHIND, explain_left(live))
-        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.namespace)
+        if labels.POOL not in labels_of(self._context.cache.find(kinds.NAMESPACE, home.namespace)):  # else it never was the job's
+            await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.namespace)
         if has_finalizer(job):
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         # Last, because a conflict above brings us back here, and the elapsed time must not start over.
@@ -110,8 +111,8 @@ class Finalizer:
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
-            await spare_volumes(self._guests, namespace)
             await self._stop_producers(name, names.cluster_name(namespace["metadata"]["labels"][labels.JOB], name))
+            await spare_volumes(self._guests, namespace)
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds
         if pods:

@@ -25,7 +25,7 @@ class Sweeper:
         self._context = context
         self._finalizer = finalizer
         self._orphans: dict[str, str] = {}
-        """The UIDs of their jobs, by the namespaces'."""
+        """The keys of their deletions, by the namespaces' UIDs."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
         """Delete host namespaces labeled for this job that belong to none, once the API server confirms it."""
@@ -57,14 +57,14 @@ class Sweeper:
     async def _sweep_one(self, orphan: Object, namespace: str, name: str, *, is_alive: bool) -> None:
         where, uid, owner = orphan["metadata"]["name"], orphan["metadata"]["uid"], _owner(orphan)
         if uid not in self._orphans:
-            self._orphans[uid] = owner
+            self._orphans[uid] = uid if is_alive else owner  # a job that lives may be deleted later, and takes its own time
             if not is_terminating(orphan):
                 why = "has another" if is_alive else "no longer exists"
                 log.warning("deleting namespace %s: its job %s/%s %s", where, namespace, name, why)
             self._finalizer.forget_home(where, names.cluster_name(name, where))
             if not is_alive:
                 self._finalizer.forget(owner)
-        deletion = self._finalizer.deletions[owner]
+        deletion = self._finalizer.deletions[self._orphans[uid]]
         age = time.monotonic() - deletion.since
         await self._finalizer.empty(orphan, age, about=None)
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
@@ -82,7 +82,7 @@ class Sweeper:
 def _is_orphan(namespace: Object, job: Object | None) -> bool:
     """Whether it is not that job's. One of a pool is, as long as the job's status says so: that is written first."""
     name = namespace["metadata"]["name"]
-    return job is None or _owner(namespace) != job["metadata"]["uid"] or bool(find_namespace(job) != name)
+    return job is None or _owner(namespace) != job["metadata"]["uid"] or find_namespace(job) != name
 
 
 def _owner(namespace: Object) -> str:

@@ -20,11 +20,11 @@ GUESTS: tuple[type[Guest], ...] = (
     Queue,
     Kueue,  # after ours: what it gives, the job has
     Retain,
-    Pools,  # after all that may keep a job from beginning
     StartBoost,
     Gateway,
     ArgoCD,
     ChangedInputs,
     Outbox,  # last of those that write: it tells of what the others have said
     GangKeeper,
+    Pools,  # last: when a job gets a cluster, its pass begins anew
 )

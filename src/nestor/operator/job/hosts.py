@@ -39,8 +39,8 @@ class Hosts:
 
     def _take(self, old: Object | None, new: Object | None) -> None:
         """A job has changed, or is gone."""
-        if old is not None:
-            self.homes.pop(find_namespace(old), None)
+        if old is not None and self.homes.get(home := find_namespace(old)) == old["metadata"]["uid"]:
+            del self.homes[home]
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             uid = old["metadata"]["uid"]
             self._jobs.pop(uid, None)

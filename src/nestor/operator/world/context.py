@@ -14,7 +14,7 @@ from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_choice import find_class_name, find_default
 from nestor.api.names import host_name
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
-from nestor.api.objects import Object, labels_of, spec_of
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.cluster.shape import Host
@@ -110,6 +110,11 @@ class Classes:
         """The classes by name. Do not modify them. One that does not match the schema (from an older CRD) is absent."""
         return self._parsed
 
+    @staticmethod
+    def concerns_jobs(change: Change) -> bool:
+        """Whether a change of a class is more than news of its pool."""
+        return _without_pool(change.old) != _without_pool(change.new)
+
     def _take(self, change: Change) -> None:
         _, name = change.key
         self._parsed.pop(name, None)
@@ -120,6 +125,13 @@ class Classes:
                 self._parsed[name] = resolve_class(spec_of(change.new), self._versions)
             except ValidationError as error:
                 log.warning("NestedClass '%s' is invalid: %s", name, error)
+
+
+def _without_pool(item: Object | None) -> Object | None:
+    if item is None:
+        return None
+    meta = {key: value for key, value in item["metadata"].items() if key not in ("resourceVersion", "managedFields")}
+    return item | {"metadata": meta, "status": {key: value for key, value in status_of(item).items() if key != "pool"}}
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,9 @@ def find_job(namespace: str, marks: dict[str, str]) -> tuple[str, str] | None:
 
 
 def find_cluster(cache: Cache, home: Home) -> Object | None:
-    """A job's NestedCluster, if it is there. One of a pool becomes the job's by a write."""
+    """A job's NestedCluster, if it is there."""
     found = cache.clusters.get(home.name, home.namespace)
-    return found if found is not None and home.owns(found) else None
+    return found if found is not None and home.has_made(found) else None
 
 
 def is_managed_elsewhere(job: Object) -> bool:

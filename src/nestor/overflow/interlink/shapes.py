@@ -161,10 +161,9 @@ def build_peer_shapes(told: Sequence[Any]) -> list[Shape]:
     for peer in peers:
         if peer.is_available:
             groups.setdefault(tuple(sorted({name_gpu(gpu) for gpu in peer.gpus})), []).append(peer)
-    if len(groups) > _SHAPES:
-        faults.append(f"the peers have {len(groups)} kinds of hardware: only the {_SHAPES} with the most peers count")
-    most = sorted(groups, key=lambda kinds: (-len(groups[kinds]), kinds))[:_SHAPES]
-    shapes = [_build_peer_shape(kinds, groups[kinds]) for kinds in sorted(most)]
+    if len(groups) > _SHAPES:  # not only some of them: whose hardware counts would be for those to say who make up peers
+        raise Unreachable(f"the backend's peers have {len(groups)} kinds of hardware: at most {_SHAPES} are allowed")
+    shapes = [_build_peer_shape(kinds, groups[kinds]) for kinds in sorted(groups)]
     if faults and not shapes:
         raise Unreachable("; ".join(faults))
     return [replace(shape, faults="; ".join(faults)) for shape in shapes[:1]] + shapes[1:]

@@ -28,12 +28,10 @@ def list_wishes(pod: Object) -> dict[str, str]:
     """What the tenant wants to tell the plugin. Raises `InvalidInput`."""
     if not _is_copy(pod):
         return {}
-    there = annotations_of(pod)
     try:
-        told = _TEXTS.validate_json(there.get(labels.BACKEND_ANNOTATIONS, "{}"))
+        return _TEXTS.validate_json(annotations_of(pod).get(labels.BACKEND_ANNOTATIONS, "{}"))
     except ValidationError:
         raise InvalidInput(f"annotation `{labels.BACKEND_ANNOTATIONS}` is malformed") from None
-    return {key: value for key, value in there.items() if not labels.is_reserved(key)} | told
 
 
 def choose(wishes: Mapping[str, str], allowed: Mapping[str, str]) -> dict[str, str]:

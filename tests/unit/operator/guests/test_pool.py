@@ -40,7 +40,8 @@ BOTH = [OLD, YOUNG]
         # One at a time, and only where there is time and room for it.
         ([NEW], {}, [], None),
         ([YOUNG], {"is_busy": True}, [], None),
-        ([YOUNG, replace(OLD, is_ending=True)], {}, [], None),
+        # One whose namespace hangs keeps nobody waiting.
+        ([YOUNG, replace(OLD, is_ending=True)], {}, [], "a"),
         # Room is made one by one, of what is least ready first.
         (BOTH, {"is_short": True}, ["old"], None),
         ([YOUNG, NEW], {"is_short": True}, ["new"], None),

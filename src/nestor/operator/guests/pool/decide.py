@@ -29,6 +29,7 @@ class Member:
     class_name: str | None
     """The class whose status has it; None: nobody knows who made it."""
     age: float
+    """In seconds. Of one that was ready before, and is not: since it was."""
     is_ready: bool = False
     is_given: bool = False
     """A job's status has it."""
@@ -56,10 +57,9 @@ def decide(
         if pool is not None and _is_good(item, pool) and _count(kept, item.class_name) < pool.size:
             kept.append(item)
     drop = [item for item in there if item not in kept]
-    is_pausing = bool(drop) or any(item.is_ending for item in mine)
-    if is_short and kept and not is_pausing:
+    if is_short and kept and not drop and not any(item.is_ending for item in mine):
         return Decision((kept[-1],))
-    if is_busy or is_short or is_pausing or not all(item.is_ready for item in kept):
+    if is_busy or is_short or drop or not all(item.is_ready for item in kept):
         return Decision(tuple(drop))
     lacking = [name for name, pool in pools.items() if _count(kept, name) < pool.size]
     return Decision(make=min(lacking, key=lambda name: (name <= last, name), default=None))

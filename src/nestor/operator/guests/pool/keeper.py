@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 
 from nestor.api import labels, names, pod_status
+from nestor.api.allowances import JobStorage
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, status_of
 from nestor.cluster.namespace import build_namespace
-from nestor.kube import ApiError, Change, RetryLater, WorkQueue, kinds
+from nestor.cluster.provision import ForeignObject
+from nestor.kube import ApiError, Change, Forbidden, Invalid, RetryLater, WorkQueue, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest
@@ -20,7 +24,7 @@ from nestor.operator.guests.pool.claim import finish_claim, record_claim
 from nestor.operator.guests.pool.decide import START_SECONDS, Member, Pool, decide
 from nestor.operator.guests.pool.member import build_home, choose_cluster, ensure_member, find_key, settle_member
 from nestor.operator.guests.pool.observe import find_server, list_members, look_at_pods
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, read_refusal
 from nestor.operator.world.ownership import find_cluster
 
 log = logging.getLogger(__name__)
@@ -43,7 +47,9 @@ class Pools(Guest):
         self._last = ""
         self._given_at = -QUIET_SECONDS
         self._going: set[str] = set()
-        """UIDs of namespaces that are being given or deleted: the caches may not know yet."""
+        """UIDs of namespaces that are being given, deleted or filled: the caches may not know yet."""
+        self._ready_at: dict[str, float] = {}
+        """When each was last seen ready, by the namespace's UID."""
         self.queue = WorkQueue(self._look, workers=1, name="pools", first_delay=1, max_delay=POLL_SECONDS)
         for kind in (kinds.NESTED_CLASS, kinds.NESTED_CLUSTER, kinds.NAMESPACE, kinds.POD):
             context.cache.informers[kind].on_change(self._on_change)
@@ -80,7 +86,9 @@ class Pools(Guest):
         """The oldest that is as the job's own would be."""
         cache, home = self._context.cache, resolved.home
         is_begun = names.is_of_pool(home.namespace) or find_cluster(cache, home) is not None
-        if is_begun or resolved.turn.app is not None or not status_of(cache.classes.get(resolved.class_name)).get("pool"):
+        # Kueue has chosen its nodes; or the volumes of an earlier job wait for it in a namespace of its own.
+        is_bound = resolved.turn.app is not None or (resolved.spec.storage or JobStorage()).volumes_from is not None
+        if is_begun or is_bound or not status_of(cache.classes.get(resolved.class_name)).get("pool"):
             return None
         key = find_key(self._context, resolved.cluster, resolved.policy, resolved.turn.server)
         there = [item for item in list_members(cache, self._going) if item.is_ready and not (item.is_given or item.is_ending)]
@@ -92,19 +100,24 @@ class Pools(Guest):
         died has left undone is done, also where there is no pool any more.
         """
         cache, wanted = self._context.cache, self._find_wanted()
-        members = list_members(cache, self._going)
+        members = [self._correct_age(item) for item in list_members(cache, self._going)]
         self._going &= {item.uid for item in members}
+        self._ready_at = {item.uid: self._ready_at[item.uid] for item in members if item.uid in self._ready_at}
         pools = {name: pool for name, (pool, *_) in wanted.items()}
         is_busy, is_short = look_at_pods(cache, {item.namespace for item in members if not item.is_given})
         is_quiet = time.monotonic() - self._given_at < QUIET_SECONDS
         decision = decide(pools, members, is_busy=is_busy or is_quiet, is_short=is_short, last=self._last)
         await self._drop(decision.drop)
         kept = [item for item in members if not (item.is_given or item.is_ending) and item not in decision.drop]
-        if decision.make is not None:
-            kept.append(await self._make(decision.make, *wanted[decision.make]))
+        if (name := decision.make) is not None:
+            pool, _, policy = wanted[name]
+            async with self._telling(name):
+                kept.append(await self._make(name, pool.key, policy))
         await self._record(kept)
         for item in kept:
-            await self._keep(item, *wanted[item.class_name or ""])
+            _, cluster, policy = wanted[item.class_name or ""]
+            async with self._telling(item.class_name):
+                await self._keep(item, cluster, policy)
         is_full = len(kept) == sum(pool.size for pool in pools.values()) and all(item.is_ready for item in kept)
         if not wanted:
             return None
@@ -118,15 +131,34 @@ class Pools(Guest):
                 found[name] = Pool(policy.pool, find_key(self._context, cluster, policy)), cluster, policy
         return found
 
-    async def _make(self, name: str, pool: Pool, _: NestedClusterSpec, policy: NestedClassSpec) -> Member:
+    def _correct_age(self, item: Member) -> Member:
+        now = time.monotonic()
+        if item.is_ready:
+            self._ready_at[item.uid] = now
+            return item
+        return replace(item, age=min(item.age, now - self._ready_at.get(item.uid, 0)))
+
+    @contextlib.asynccontextmanager
+    async def _telling(self, name: str | None) -> AsyncIterator[None]:
+        """What the host refuses is told of the class, and the other pools go on."""
+        try:
+            yield
+        except (ForeignObject, Forbidden, Invalid) as error:
+            await self._tell(name, f"the host refuses a cluster for the pool: {read_refusal(error)}")
+
+    async def _tell(self, name: str | None, message: str) -> None:
+        if (made_for := self._context.cache.classes.get(name or "")) is not None:
+            await self._context.post(kinds.NESTED_CLASS, made_for, "Warning", "PoolNotReady", message)
+
+    async def _make(self, name: str, key: str, policy: NestedClassSpec) -> Member:
         """Its namespace. It is recorded before anything is in it; one that is not is deleted."""
         context, self._last = self._context, name
         where = names.pool_namespace(name, secrets.token_hex(4))
-        own = build_home(where).labels | {labels.POOL: pool.key}
+        own = build_home(where).labels | {labels.POOL: key}
         body = build_namespace(where, own, policy)
         made = await context.api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **body})
         context.cache.informers[kinds.NAMESPACE].put(made)
-        return Member(where, made["metadata"]["uid"], pool.key, name, 0)
+        return Member(where, made["metadata"]["uid"], key, name, 0)
 
     async def _record(self, kept: Iterable[Member]) -> None:
         """In the status of the classes, which users cannot write."""
@@ -143,13 +175,19 @@ class Pools(Guest):
                 made = await self._context.api.patch(kinds.NESTED_CLASS, meta["name"], None, patch, subresource="status")
                 cache.classes.put(made)
 
-    async def _keep(self, item: Member, _: Pool, cluster: NestedClusterSpec, policy: NestedClassSpec) -> None:
+    async def _keep(self, item: Member, cluster: NestedClusterSpec, policy: NestedClassSpec) -> None:
         context, home = self._context, build_home(item.namespace, item.uid)
         server = find_server(context.cache, home.namespace)
         if item.is_ready and server is not None:
             await settle_member(context, home, cluster, policy, server)
-        else:
+            return
+        if any(one.uid == item.uid and (one.is_given or one.is_ending) for one in list_members(context.cache, self._going)):
+            return  # meanwhile
+        self._going.add(item.uid)
+        try:
             await ensure_member(context, home, cluster, policy)
+        finally:
+            self._going.discard(item.uid)
 
     async def _drop(self, members: Sequence[Member]) -> None:
         """From now on, no job gets them."""
@@ -167,11 +205,7 @@ class Pools(Guest):
             raise
 
     async def _tell_slow(self, item: Member) -> None:
-        made_for, server = (
-            self._context.cache.classes.get(item.class_name or ""),
-            find_server(self._context.cache, item.namespace),
-        )
-        if made_for is not None and not item.is_ready and item.age > START_SECONDS:
+        if not item.is_ready and item.age > START_SECONDS:
+            server = find_server(self._context.cache, item.namespace)
             why = (server and pod_status.find_held(server)) or "nothing is known to hold it up"
-            message = f"a cluster of the pool was not ready after {START_SECONDS:.0f} s: {why}"
-            await self._context.post(kinds.NESTED_CLASS, made_for, "Warning", "PoolNotReady", message)
+            await self._tell(item.class_name, f"a cluster of the pool was not ready after {START_SECONDS:.0f} s: {why}")

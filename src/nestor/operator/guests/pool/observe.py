@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
 
 from nestor.api import conditions, labels, names, pod_status
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of, status_of
@@ -23,7 +22,7 @@ def find_server(cache: Cache, namespace: str) -> Object | None:
     return cache.find(kinds.POD, names.server_pod(names.POOLED), namespace)
 
 
-def list_members(cache: Cache, going: Container[Any] = ()) -> list[Member]:
+def list_members(cache: Cache, going: Container[str]) -> list[Member]:
     """All clusters that no job has, each with the class that has recorded it: names and labels prove nothing. `going`: UIDs of
     namespaces that are given or deleted at the moment.
     """
@@ -51,17 +50,21 @@ def _is_ready(cache: Cache, namespace: str) -> bool:
 
 
 def look_at_pods(cache: Cache, pooled: Container[str]) -> tuple[bool, bool]:
-    """Whether a job is starting, and whether a pod of a job lacks room. `pooled`: namespaces of no job."""
+    """Whether a job is starting, and whether a pod of a job lacks room. `pooled`: namespaces of no job.
+
+    Pods that have waited for long lack more than what a pool can give.
+    """
     is_busy = is_short = False
     for pod in cache.informers[kinds.POD]:
         meta = pod["metadata"]
-        if meta["namespace"] in pooled or is_terminating(pod):
+        is_new = seconds_since(meta["creationTimestamp"]) < START_SECONDS
+        if meta["namespace"] in pooled or is_terminating(pod) or not is_new:
             continue
         if not spec_of(pod).get("nodeName"):
             held = status_of(pod).get(HELD) or pod_status.find_unschedulable(pod) or ""
             is_short = is_short or any(words in held for words in NO_ROOM)
-        elif _is_starting(pod):
-            is_busy = is_busy or seconds_since(meta["creationTimestamp"]) < START_SECONDS
+        else:
+            is_busy = is_busy or _is_starting(pod)
     return is_busy, is_short
 
 

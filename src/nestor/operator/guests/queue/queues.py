@@ -47,11 +47,15 @@ class Queue(Guest):
         for job in self._jobs:
             self.note(job)
         context.cache.jobs.on_change(self._note_change)
-        context.cache.classes.on_change(lambda change: self.note_class(change.latest["metadata"]["name"]))
+        context.cache.classes.on_change(self._note_class_change)
 
     def _note_change(self, change: Change) -> None:
         for job in filter(None, (change.old, change.new)):
             self.note(job)
+
+    def _note_class_change(self, change: Change) -> None:
+        if self._context.classes.concerns_jobs(change):
+            self.note_class(change.latest["metadata"]["name"])
 
     def note(self, job: Object) -> None:
         """The job has appeared, changed or gone, or perhaps its pods have."""

@@ -34,7 +34,7 @@ class Retain(Guest):
 
     async def begin(self, resolved: Resolved) -> Denial | None:
         """What earlier jobs have left may be too much for one that begins, or what it wants."""
-        async with self._one_by_one:
+        async with self._one_by_one if find_origin(resolved) else contextlib.nullcontext():
             return await self._begin(resolved)
 
     async def _begin(self, resolved: Resolved) -> Denial | None:

@@ -37,7 +37,7 @@ def choose_volumes(left: Iterable[Object], origin: str, home: Home) -> list[Obje
     own = [item for item in volumes if home.owns(item) and labels.VOLUMES_FROM in annotations_of(item)]
     if any("uid" in _claim_of(item) for item in own):
         return own
-    of_job = [item for item in volumes if _find_origin(item, home) == origin[:63]]
+    of_job = [item for item in volumes if origin[:63] in _find_origins(item, home)]
     return list({_name_claim(item): item for item in [*sorted(of_job, key=_find_time), *own]}.values())
 
 
@@ -116,10 +116,11 @@ def _wait(why: str, seconds: float) -> Denial:
     return Denial(conditions.VOLUMES_PENDING, why, retry_seconds=seconds, status="Unknown")
 
 
-def _find_origin(volume: Object, home: Home) -> str | None:
-    """The job that has left a volume, as a job that lives in `home` calls it."""
-    found: str | None = labels_of(volume).get(labels.JOB)
-    return annotations_of(volume).get(labels.VOLUMES_FROM, found) if found == home.labels[labels.JOB] else found
+def _find_origins(volume: Object, home: Home) -> set[str | None]:
+    """The job that has left a volume; if it had the name of the one that lives in `home`, also who had left it to that one."""
+    found = labels_of(volume).get(labels.JOB)
+    former = annotations_of(volume).get(labels.VOLUMES_FROM, "")[:63] if found == home.labels[labels.JOB] else found
+    return {found, former}
 
 
 def _claim_of(volume: Object) -> Object:
