@@ -115,12 +115,12 @@ class NestedClassSpec(Model):
     )
     pool: int = Field(
         0,
-        description="How many ready clusters wait for jobs. A job keeps the one that it gets. It gets a new one if none is ready, if "
-        "it wants another Kubernetes version than the default or volumes of an earlier job (`storage.volumesFrom`), or if"
-        " Kueue has admitted it. With `cluster.persistence`, there is no pool. Waiting clusters have nothing of a user, "
-        "count for no quota or limit of jobs, and take what an idle cluster takes. They are made one at a time while no "
-        "job starts, deleted while new pods of jobs lack CPU or memory, and replaced after a day and when the class makes"
-        " clusters differently. Defaults to 0.",
+        description="How many ready clusters wait for jobs. A job keeps the one that it gets. It gets a new one if none is ready,"
+        " if it wants another Kubernetes version than the default or volumes of an earlier job "
+        "(`storage.volumesFrom`), or if Kueue has admitted it. With `cluster.persistence`, there is no pool. Waiting "
+        "clusters have nothing of a user, count for no quota or limit of jobs, and take what an idle cluster takes. "
+        "They are made one at a time while no job starts, deleted while new pods of jobs lack CPU or memory, and "
+        "replaced after a day and when the class makes clusters differently. Defaults to 0.",
         ge=0,
         le=50,
     )

@@ -39,24 +39,19 @@ async def fill(api: Api, name: str, size: int, former: str = "", **spec: Any) ->
     body["spec"] |= {"pool": size} | spec
     await api.apply(kinds.NESTED_CLASS, body)
     served = {former}
-    while True:
-        found = await exists(
-            api, kinds.NESTED_CLASS, name, "", lambda item: _is_full(item, size, former) or _find_new(item, served)
-        )
-        if _is_full(found, size, former):
-            return list(status_of(found)["pool"])
-        for where in _find_new(found, served):
+
+    def is_due(item: Object) -> bool:
+        pool = status_of(item).get("pool") or []
+        return is_full(pool) or any(not one["ready"] and one["namespace"] not in served for one in pool)
+
+    def is_full(pool: list[Object]) -> bool:
+        return len(pool) == size and all(one["ready"] and one["namespace"] != former for one in pool)
+
+    while not is_full(pool := status_of(await exists(api, kinds.NESTED_CLASS, name, "", is_due))["pool"]):
+        for where in {one["namespace"] for one in pool if not one["ready"]} - served:
             await be_ready_server(api, POOLED, where)
             served.add(where)
-
-
-def _is_full(item: Object, size: int, former: str) -> bool:
-    pool = status_of(item).get("pool") or []
-    return sum(one["ready"] for one in pool) == len(pool) == size and former not in {one["namespace"] for one in pool}
-
-
-def _find_new(item: Object, served: set[str]) -> set[str]:
-    return {one["namespace"] for one in status_of(item).get("pool") or () if not one["ready"]} - served
+    return list(pool)
 
 
 @pytest.fixture
@@ -74,7 +69,7 @@ async def pool_of(api: Api, namespace: str, operator: Operator) -> AsyncIterator
 
 async def order(api: Api, name: str, namespace: str, **spec: Any) -> Object:
     """A job of that class."""
-    return await api.create(kinds.NESTED_APP_JOB, build_job(name, namespace, className=f"{namespace}-pool", **spec))
+    return await api.create(kinds.NESTED_APP_JOB, build_job(name, namespace, **{"className": f"{namespace}-pool"} | spec))
 
 
 async def settled(api: Api, job: Object) -> Object:
@@ -96,15 +91,13 @@ async def test_a_job_gets_a_cluster_that_waits_and_takes_it_along(api: Api, name
     assert (job["status"]["namespace"], job["status"]["namespaceUID"]) == (where, member["uid"])
     await job_with(api, "hello", namespace, conditions.CLUSTER_READY, "True")
     own = labels.of_job("hello", namespace, job["metadata"]["uid"])
-    space = await api.get(kinds.NAMESPACE, where)
-    assert own.items() <= labels_of(space).items()
-    assert labels.POOL not in labels_of(space)
-    for kind, name in ((kinds.NESTED_CLUSTER, POOLED), (kinds.STATEFUL_SET, "warm-k3s"), (kinds.SERVICE, "warm-k3s")):
-        assert own.items() <= labels_of(await api.get(kind, name, where)).items()
+    assert labels.POOL not in labels_of(await api.get(kinds.NAMESPACE, where))
+    made = ((kinds.NAMESPACE, where, ""), (kinds.NESTED_CLUSTER, POOLED, where), (kinds.SERVICE, "warm-k3s", where))
+    for kind, name, inside in made:
+        assert own.items() <= labels_of(await api.get(kind, name, inside)).items()
     assert (await api.get(kinds.POD, names.server_pod(POOLED), where))["metadata"]["uid"] == server["metadata"]["uid"]
     assert (await runner_of(api, POOLED, where))["metadata"]["labels"][labels.JOB] == "hello"
-    policy = status_of(await api.get(kinds.NESTED_CLUSTER, POOLED, where)).get("policy")
-    assert policy, "the class decides about its pods from now on"
+    assert status_of(await api.get(kinds.NESTED_CLUSTER, POOLED, where))["policy"], "the class decides about its pods from now on"
     assert await pool_of(former=where)
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
     await gone(api, kinds.NESTED_APP_JOB, "hello", namespace)
@@ -112,13 +105,15 @@ async def test_a_job_gets_a_cluster_that_waits_and_takes_it_along(api: Api, name
     await wait_for_none(api, kinds.CLUSTER_ROLE_BINDING, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 
 
-async def test_of_two_jobs_one_gets_it_and_the_other_has_its_own(api: Api, namespace: str, pool_of: Fill) -> None:
+async def test_of_two_jobs_one_gets_it_and_others_have_their_own(api: Api, namespace: str, pool_of: Fill) -> None:
+    """So have those of another version or another class."""
     (member,) = await pool_of()
-    jobs = await asyncio.gather(*(order(api, name, namespace) for name in ("one", "two")))
-    found = await asyncio.gather(*(settled(api, job) for job in jobs))
-    own = {names.job_namespace(item["metadata"]["name"], namespace, item["metadata"]["uid"]) for item in found}
-    homes = {item["status"]["namespace"] for item in found}
-    assert (member["namespace"] in homes, len(homes & own)) == (True, 1)
+    orders = [("old", {"kubernetesVersion": "v1.35"}), ("other", {"className": "default"}), ("one", {}), ("two", {})]
+    jobs = await asyncio.gather(*(order(api, name, namespace, **spec) for name, spec in orders))
+    found = [item["status"]["namespace"] for item in await asyncio.gather(*(settled(api, job) for job in jobs))]
+    own = [names.job_namespace(item["metadata"]["name"], namespace, item["metadata"]["uid"]) for item in jobs]
+    assert found[:2] == own[:2]
+    assert found[2:] in ([member["namespace"], own[3]], [own[2], member["namespace"]])
 
 
 async def test_a_job_whose_appdef_was_read_first_moves_into_it(api: Api, namespace: str, pool_of: Fill, tmp_path: Path) -> None:
@@ -138,23 +133,17 @@ async def test_a_job_whose_appdef_was_read_first_moves_into_it(api: Api, namespa
     await exists(api, kinds.NAMESPACE, where, "")
 
 
-async def test_a_job_of_another_version_or_class_has_its_own(api: Api, namespace: str, pool_of: Fill) -> None:
-    (member,) = await pool_of()
-    old = await order(api, "old", namespace, kubernetesVersion="v1.35")
-    other = await api.create(kinds.NESTED_APP_JOB, build_job("other", namespace))
-    for job in await asyncio.gather(settled(api, old), settled(api, other)):
-        assert job["status"]["namespace"] != member["namespace"]
-    assert (await api.get(kinds.NAMESPACE, member["namespace"]))["metadata"]["labels"][labels.POOL]
-
-
 async def test_what_waits_follows_its_class(api: Api, namespace: str, pool_of: Fill) -> None:
+    """What only looks like one of a pool goes, too: who may make such namespaces could be the admin of the next job's."""
     before = await pool_of(2)
-    after = await pool_of(1, former=before[0]["namespace"], cluster={"resources": {"requests": {"cpu": "30m"}}})
-    for item in before:
-        await gone(api, kinds.NAMESPACE, item["namespace"], "")
-    (member,) = after
+    real = await api.get(kinds.NAMESPACE, before[0]["namespace"])
+    fake = names.pool_namespace(f"{namespace}-pool", "0badc0de")
+    await api.create(kinds.NAMESPACE, {"metadata": {"name": fake, "labels": labels_of(real) | {labels.JOB_UID: fake}}})
+    await gone(api, kinds.NAMESPACE, fake, "")
+    (after,) = await pool_of(1, former=before[0]["namespace"], cluster={"resources": {"requests": {"cpu": "30m"}}})
+    await asyncio.gather(*(gone(api, kinds.NAMESPACE, item["namespace"], "") for item in before))
     await api.patch(kinds.NESTED_CLASS, f"{namespace}-pool", None, {"spec": {"pool": 0}})
-    await gone(api, kinds.NAMESPACE, member["namespace"], "")
+    await gone(api, kinds.NAMESPACE, after["namespace"], "")
 
 
 async def test_a_job_that_is_refused_once_it_has_one_is_held_to_its_limits(api: Api, namespace: str, pool_of: Fill) -> None:
@@ -195,20 +184,6 @@ async def test_a_pod_that_lacks_room_gets_that_of_the_pool(api: Api, namespace: 
     await exists(api, kinds.NESTED_CLASS, f"{namespace}-pool", "", lambda item: not status_of(item).get("pool"))
     await set_pod_status(api, names.server_pod("big"), job["status"]["namespace"], READY_POD)
     assert await pool_of()
-
-
-async def test_a_namespace_that_only_looks_like_one_is_given_to_nobody(api: Api, namespace: str, pool_of: Fill) -> None:
-    """Somebody who may make such namespaces has one ready, with all labels, and a cluster in it."""
-    (member,) = await pool_of()
-    real = await api.get(kinds.NAMESPACE, member["namespace"])
-    fake = names.pool_namespace(f"{namespace}-pool", "0badc0de")
-    marks = labels_of(real) | {labels.JOB_UID: fake}
-    await api.create(kinds.NAMESPACE, {"metadata": {"name": fake, "labels": marks}})
-    taken = await settled(api, await order(api, "first", namespace))
-    assert taken["status"]["namespace"] == member["namespace"]
-    second = await settled(api, await order(api, "second", namespace))
-    assert second["status"]["namespace"] != fake
-    await gone(api, kinds.NAMESPACE, fake, "")
 
 
 @pytest.mark.slow

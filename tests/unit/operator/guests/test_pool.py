@@ -8,18 +8,16 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names, times
-from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.kube import RetryLater, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.guests.pool.claim import finish_claim
-from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Decision, Member, Pool, decide
+from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Member, Pool, decide
 from nestor.operator.guests.pool.keeper import Pools
 from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key
-from nestor.operator.guests.pool.observe import look_at_pods
+from nestor.operator.guests.pool.observe import list_members, look_at_pods
 from nestor.operator.world.ownership import find_home
 from nestor.operator.world.trim import trim_pod
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
@@ -69,47 +67,32 @@ def test_classes_take_turns() -> None:
     assert [decide(pools, [], last=last).make for last in ("", "a", "b")] == ["a", "b", "a"]
 
 
-def test_without_a_pool_nothing_is_made() -> None:
-    assert decide({"a": Pool(0, "k")}, []) == Decision()
-
-
+TWO = {"versions": ["v1.36", "v1.9"]}
 MACHINES = {"machines": [{"name": "n4", "quota": {"requests.cpu": "4"}, "nodeSelector": {"pool": "n4"}}]}
-OTHER: dict[str, Any] = {"resources": {"requests": {"cpu": "1"}}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "is_same"),
+    ("spec", "changes", "nodes", "is_same"),
     [
-        ({}, True),
-        ({"machine": "n4"}, True),  # of the application's pods
-        ({"parameters": None, "successPolicy": {"targets": [{"kind": "Job", "name": "pi"}]}}, True),
-        ({"kubernetesVersion": "v1.36"}, True),
-        ({"kubernetesVersion": "v1.9"}, False),
+        ({}, {}, {}, True),
+        ({"machine": "n4"}, {}, {}, True),  # of the application's pods
+        ({"successPolicy": {"targets": [{"kind": "Job", "name": "pi"}]}}, {}, {}, True),
+        ({"kubernetesVersion": "v1.36"}, {}, {}, True),
+        ({}, {"namespace": {"podSecurity": "Privileged"}, "network": {"privateRanges": []}}, {}, True),  # its first pass says so
+        ({"kubernetesVersion": "v1.9"}, {}, {}, False),
+        ({"className": "other"}, {}, {}, False),
+        ({}, {"cluster": TWO | {"resources": {"requests": {"cpu": "1"}}}}, {}, False),
+        ({}, {}, {"pool": "x"}, False),
     ],
 )
-def test_a_job_gets_what_its_own_cluster_would_be(spec: Any, *, is_same: bool) -> None:
-    context, policy = Scene().context, build_policy(placement=MACHINES, cluster={"versions": ["v1.36", "v1.9"]})
+def test_a_job_gets_what_its_own_cluster_would_be(spec: Any, changes: Any, nodes: Any, *, is_same: bool) -> None:
+    context, policy = Scene().context, build_policy(placement=MACHINES, cluster=TWO)
     cluster = choose_cluster(context, "default", policy)
     assert cluster is not None
-    resolved = resolve(build_job(**spec), {"default": policy})
-    assert (find_key(context, resolved.cluster, resolved.policy) == find_key(context, cluster, policy)) is is_same
-
-
-def key(cluster: NestedClusterSpec | None, policy: NestedClassSpec, **more: Any) -> str:
-    assert cluster is not None
-    return find_key(Scene().context, cluster, policy, **more)
-
-
-def test_clusters_of_other_classes_resources_and_nodes_are_others() -> None:
-    context, policy, larger = Scene().context, build_policy(), build_policy(cluster=OTHER)
-    usual = choose_cluster(context, "default", policy)
-    found = {
-        key(usual, policy),
-        key(choose_cluster(context, "other", policy), policy),
-        key(usual, larger),
-        key(usual, policy, nodes=AssignedNodes(node_selector={"pool": "x"})),
-    }
-    assert len(found) == 4
+    own = build_policy(**{"placement": MACHINES, "cluster": TWO} | changes)
+    job = resolve(build_job(**spec), {"default": own, "other": own})
+    key = find_key(context, job.cluster, job.policy, AssignedNodes(node_selector=nodes))
+    assert (key == find_key(context, cluster, policy)) is is_same
 
 
 def test_there_is_no_pool_where_data_is_kept_or_nobody_knows_the_image() -> None:
@@ -118,67 +101,65 @@ def test_there_is_no_pool_where_data_is_kept_or_nobody_knows_the_image() -> None
     assert choose_cluster(context, "default", build_policy(cluster={"versions": ["v1.1"]})) is None
 
 
-@pytest.mark.parametrize(("class_name", "suffix"), [("default", "0123abcd"), ("a.b", "0123abcd"), ("x" * 253, "0123abcd")])
-def test_the_names_of_pools_are_nobody_elses(class_name: str, suffix: str) -> None:
-    found = names.pool_namespace(class_name, suffix)
-    assert names.is_of_pool(found)
-    assert len(found) <= names.LABEL_LIMIT
-
-
-@pytest.mark.parametrize("name", ["nestor--x", "nestor-x-0123abcd", "other--x-0123abcd", "nestor--x-0123abcd.evil"])
-def test_other_names_are_none(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        (names.pool_namespace("default", "0123abcd"), True),
+        (names.pool_namespace("a.b" * 84, "0123abcd"), True),
+        *((name, False) for name in ("nestor--x", "nestor-x-0123abcd", "other--x-0123abcd", "nestor--x-0123abcd.evil")),
+    ],
+)
+def test_a_job_is_where_its_status_says_if_that_is_of_a_pool(name: str, *, is_one: bool) -> None:
     job = build_job()
     own = find_home(job).namespace
-    assert find_home(job | {"status": {"namespace": name, "namespaceUID": "1"}}).namespace == own
-    assert not names.is_of_pool(own)
+    home = find_home(job | {"status": {"namespace": name, "namespaceUID": "1"}})
+    assert (home.namespace, home.name) == ((name, names.POOLED) if is_one else (own, "hello"))
+    assert (len(home.namespace) <= names.LABEL_LIMIT, names.is_of_pool(own)) == (True, False)
 
 
 WHERE = names.pool_namespace("default", "0123abcd")
 WAITS = build_home(WHERE).labels | {labels.POOL: "k"}
 
 
-async def given(marks: Object, **meta: Any) -> Scene:
-    """A job whose status has that namespace, and the namespace."""
-    scene = Scene()
-    scene.add_job()
-    said = {"kept": "kept", "namespace": WHERE, "namespaceUID": "u"}
-    await scene.context.apply_status(kinds.NESTED_APP_JOB, scene.job, said)
-    scene.show(kinds.NAMESPACE, {"metadata": {"name": WHERE, "uid": "u", "labels": marks} | meta})
-    return scene
-
-
-async def test_a_claim_goes_on_with_its_second_write_and_ends_with_it() -> None:
-    scene = await given(WAITS)
-    await finish_claim(scene.context, scene.job)
-    own = find_home(scene.job).labels
-    assert scene.look(kinds.NAMESPACE, WHERE, "")["metadata"]["labels"] == own
-    scene.api.asked.clear()
-    await finish_claim(scene.context, scene.job)
-    assert (scene.api.asked, scene.job["status"]["namespace"]) == ([], WHERE)
-
-
 @pytest.mark.parametrize(
-    ("marks", "meta"),
+    ("marks", "meta", "is_kept"),
     [
-        (labels.of_job("another", "team-b", "5678"), {}),
-        (WAITS, {"uid": "another"}),
-        (WAITS, {"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        (WAITS, {}, True),
+        (labels.of_job("another", "team-b", "5678"), {}, False),
+        (WAITS, {"uid": "another"}, False),
+        (WAITS, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, False),
     ],
-    ids=["another job's", "another namespace", "going"],
 )
-async def test_a_job_that_loses_its_cluster_starts_with_one_of_its_own(marks: Object, meta: Object) -> None:
-    scene = await given(marks, **meta)
-    await finish_claim(scene.context, scene.job)
-    assert scene.job["status"] == {"kept": "kept"}
-    assert scene.look(kinds.NAMESPACE, WHERE, "")["metadata"]["labels"] == marks
-
-
-async def test_a_namespace_that_has_changed_is_looked_at_again() -> None:
-    """Another job may have got it since it was read."""
-    scene = await given(WAITS)
-    scene.api.put(kinds.NAMESPACE, scene.look(kinds.NAMESPACE, WHERE, ""))
-    with pytest.raises(RetryLater, match="has changed"):
+async def test_a_claim_goes_on_with_its_second_write_or_the_job_has_a_cluster_of_its_own(
+    marks: Object, meta: Object, *, is_kept: bool
+) -> None:
+    scene, said = Scene(), {"namespace": WHERE, "namespaceUID": "u"}
+    scene.add_job()
+    await scene.context.apply_status(kinds.NESTED_APP_JOB, scene.job, {"kept": "kept"} | said)
+    space = {"metadata": {"name": WHERE, "uid": "u", "labels": marks} | meta}
+    scene.show(kinds.NAMESPACE, space)
+    scene.api.put(kinds.NAMESPACE, space)  # somebody changes it
+    if is_kept:
+        with pytest.raises(RetryLater, match="has changed"):
+            await finish_claim(scene.context, scene.job)
+        scene.show(kinds.NAMESPACE, space)
+    for _ in range(2):
         await finish_claim(scene.context, scene.job)
+    assert scene.job["status"] == {"kept": "kept"} | (said if is_kept else {})
+    wanted = find_home(scene.job).labels if is_kept else marks
+    assert scene.look(kinds.NAMESPACE, WHERE, "")["metadata"]["labels"] == wanted
+
+
+@pytest.mark.parametrize(("uid", "class_name"), [("u", "default"), ("former", None)], ids=["recorded", "made by somebody else"])
+def test_only_what_a_class_has_recorded_is_of_its_pool(uid: str, class_name: str | None) -> None:
+    scene = Scene()
+    body = scene.context.cache.classes.get("default") or {}
+    scene.show(kinds.NESTED_CLASS, body | {"status": {"pool": [{"namespace": WHERE, "uid": uid, "ready": True}]}})
+    scene.show(
+        kinds.NAMESPACE, {"metadata": {"name": WHERE, "uid": "u", "labels": WAITS, "creationTimestamp": times.timestamp()}}
+    )
+    (found,) = list_members(scene.context.cache)
+    assert found.class_name == class_name
 
 
 async def test_a_class_without_a_pool_records_none() -> None:
@@ -207,41 +188,30 @@ async def test_what_a_job_was_given_is_its_own_as_long_as_its_status_says_so(
     assert (not scene.look(kinds.NAMESPACE, where, "")) is is_swept
 
 
-def build_pod(
-    where: str, component: str, message: str = "", node: str = "", *, is_ready: bool = False, phase: str = "Pending"
-) -> Object:
-    """As the cache has it."""
-    scheduled = {"type": "PodScheduled", "status": "False" if message else "True", "message": message}
-    ready = {"type": "Ready", "status": "True" if is_ready else "False"}
-    status = {"phase": phase, "conditions": [scheduled, ready]}
-    meta = {"name": "x", "namespace": where, "uid": where, "creationTimestamp": times.timestamp()}
-    spec = {"containers": [], "nodeName": node} if node else {"containers": []}
-    return trim_pod({"metadata": meta | {"labels": {labels.COMPONENT: component}}, "spec": spec, "status": status})
-
-
-FULL = "0/2 nodes are available: 2 Insufficient cpu."
+FULL, NO_GPU = (f"0/2 nodes are available: 2 Insufficient {name}." for name in ("cpu", "nvidia.com/gpu"))
 SERVER, APP, RUNNER = labels.COMPONENT_SERVER, labels.COMPONENT_APP, labels.COMPONENT_RUNNER
 
 
 @pytest.mark.parametrize(
-    ("pod", "found"),
+    ("component", "held", "phase", "is_ready", "found"),
     [
-        (build_pod("job", SERVER), (False, False)),
-        (build_pod("job", SERVER, node="n"), (True, False)),
-        (build_pod("job", SERVER, node="n", is_ready=True), (False, False)),
-        (build_pod("job", RUNNER, node="n", is_ready=True), (True, False)),
-        (build_pod("job", RUNNER, node="n", phase="Succeeded"), (False, False)),
-        (build_pod("job", APP, node="n"), (True, False)),
-        (build_pod("job", APP, node="n", phase="Running"), (False, False)),
-        (build_pod("job", SERVER, FULL), (False, True)),
-        (build_pod("job", APP, FULL), (False, True)),
-        (build_pod("job", APP, "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."), (False, False)),
-        # Those of the pools want nobody's room.
-        (build_pod(WHERE, SERVER, FULL), (False, False)),
-        (build_pod(WHERE, SERVER, node="n"), (False, False)),
+        (SERVER, "", "Pending", False, (True, False)),
+        (SERVER, "", "Running", True, (False, False)),
+        (RUNNER, "", "Running", True, (True, False)),
+        (RUNNER, "", "Succeeded", False, (False, False)),
+        (APP, "", "Pending", False, (True, False)),
+        (APP, "", "Running", False, (False, False)),
+        (SERVER, FULL, "Pending", False, (False, True)),
+        (APP, FULL, "Pending", False, (False, True)),
+        (APP, NO_GPU, "Pending", False, (False, False)),
     ],
 )
-def test_what_pods_of_jobs_want(pod: Object, found: tuple[bool, bool]) -> None:
+def test_what_pods_of_jobs_want(component: str, held: str, phase: str, found: tuple[bool, bool], *, is_ready: bool) -> None:
     scene = Scene()
-    scene.show(kinds.POD, pod)
-    assert look_at_pods(scene.context.cache, {WHERE}) == found
+    scheduled = {"type": "PodScheduled", "status": "False" if held else "True", "message": held}
+    status = {"phase": phase, "conditions": [scheduled, {"type": "Ready", "status": str(is_ready)}]}
+    meta = {"name": "x", "namespace": "home", "creationTimestamp": times.timestamp(), "labels": {labels.COMPONENT: component}}
+    spec: Object = {} if held else {"nodeName": "n"}
+    scene.show(kinds.POD, trim_pod({"metadata": meta, "spec": spec, "status": status}))
+    assert look_at_pods(scene.context.cache, ()) == found
+    assert look_at_pods(scene.context.cache, {"home"}) == (False, False), "those of the pools want nobody's room"
