@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import labels, names, times
 from nestor.api.placement_rules import AssignedNodes
-from nestor.kube import RetryLater, kinds
+from nestor.kube import Forbidden, RetryLater, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
@@ -143,6 +143,13 @@ async def test_a_claim_goes_on_with_its_second_write_or_the_job_has_a_cluster_of
         with pytest.raises(RetryLater, match="has changed"):
             await finish_claim(scene.context, scene.job)
         scene.show(kinds.NAMESPACE, space)
+        refusal = Forbidden(403, "Forbidden", "no labels here")
+        scene.api.refusal = lambda verb, _: refusal if verb == "PATCH" else None
+        with pytest.raises(Forbidden):
+            await finish_claim(scene.context, scene.job)
+        (event,) = (item for (plural, *_), item in scene.api.objects.items() if plural == "events")
+        assert (event["reason"], event["message"].partition(": ")[2]) == ("ReadyClusterRefused", "no labels here")
+        scene.api.refusal = lambda *_: None
     for _ in range(2):
         await finish_claim(scene.context, scene.job)
     assert scene.job["status"] == {"kept": "kept"} | (said if is_kept else {})

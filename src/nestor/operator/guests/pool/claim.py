@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, is_terminating, labels_of, status_of
-from nestor.kube import Conflict, NotFound, RetryLater, kinds
+from nestor.kube import Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.operator.guests.pool.decide import Member
 from nestor.operator.world.context import Context
 from nestor.operator.world.ownership import find_home
@@ -42,4 +42,8 @@ async def finish_claim(context: Context, job: Object) -> None:
         made = await context.api.patch(kinds.NAMESPACE, home.namespace, None, patch)
     except (Conflict, NotFound) as error:
         raise RetryLater(RETRY_SECONDS, f"namespace {home.namespace} has changed: {error.message}") from error
+    except (Forbidden, Invalid) as error:  # a policy of the host's: its admin must act, or the class have no pool
+        message = f"the host cluster does not let it have the cluster in namespace '{home.namespace}': {error.message}"
+        await context.post(kinds.NESTED_APP_JOB, job, "Warning", "ReadyClusterRefused", message)
+        raise
     context.cache.informers[kinds.NAMESPACE].put(made)
