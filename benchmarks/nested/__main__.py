@@ -7,20 +7,24 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
+from benchmarks.jobs.measure import jobs
 from benchmarks.nested.measures import MEASURES
 from benchmarks.nested.site import site
 from benchmarks.nested.starts import starts
 from benchmarks.overflow.goals import report
 
-STARTS = "starts"
+STARTS, JOBS = "starts", "jobs"
 
 
 async def run(chosen: Sequence[str]) -> int:
-    """Each with API servers and a syncer of its own. Returns how many goals were missed."""
+    """Each with API servers and a syncer of its own, jobs in the embedded cluster. Returns how many goals were missed."""
     missed = 0
     for name in chosen:
         if name == STARTS:
             missed += report(starts())
+            continue
+        if name == JOBS:
+            await jobs()
             continue
         async with site() as made:
             missed += report(await MEASURES[name](made))
@@ -29,7 +33,7 @@ async def run(chosen: Sequence[str]) -> int:
 
 def main() -> int:
     """Read the command line. Returns the exit code."""
-    names = [STARTS, *MEASURES]
+    names = [STARTS, *MEASURES, JOBS]
     parser = argparse.ArgumentParser(prog="benchmarks.nested", description="Measure pods in nested clusters.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all of them without any")
     found = parser.parse_args().names

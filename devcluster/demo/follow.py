@@ -7,9 +7,9 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from devcluster.demo import page
 from nestor.api import conditions
 from nestor.api.objects import conditions_of
+from nestor.clients.cli import web
 from nestor.clients.cli.view import facts
 from nestor.clients.cli.view.story import Story
 from nestor.kube import Api, ApiError, Change, Informer, kinds
@@ -75,7 +75,7 @@ class Follower:
     async def _start_fetching(self) -> asyncio.Task[str]:
         """Ask for the page from when the steps are applied: the first answer counts, not the condition that reports it."""
         await self._until(_has_url)
-        return asyncio.create_task(page.fetch_when_ready(self._job["status"]["url"]))
+        return asyncio.create_task(web.fetch_when_ready(self._job["status"]["url"]))
 
     async def _until(self, is_met: Callable[[Object], bool]) -> None:
         while not is_met(self._job):

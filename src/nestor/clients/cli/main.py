@@ -12,7 +12,7 @@ import typer
 
 from nestor import __version__
 from nestor.clients.cli import options
-from nestor.clients.cli.commands import access, apps, convert, doctor, life, logs, run, status, validate
+from nestor.clients.cli.commands import access, apps, bench, convert, doctor, life, logs, run, status, validate
 from nestor.clients.cli.session import OUTER, Place
 
 EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
@@ -77,6 +77,7 @@ app.command("apps", rich_help_panel=APPLICATIONS)(apps.apps)
 app.command("convert", rich_help_panel=APPLICATIONS)(convert.convert)
 app.command("validate", rich_help_panel=APPLICATIONS)(validate.validate)
 app.command("doctor", rich_help_panel=HELP)(doctor.doctor)
+app.command("bench", rich_help_panel=HELP)(bench.bench)
 
 
 @app.command("version", rich_help_panel=HELP)
