@@ -45,6 +45,7 @@ async def jobs() -> None:
         async with await Api.connect(str(info.kubeconfig), manager="benchmarks") as api:
             await api.apply(kinds.NAMESPACE, {"metadata": {"name": NAMESPACE}})
             record = describe_machine() | await _measure(api, info)
+            await api.delete(kinds.NAMESPACE, NAMESPACE)
         page.write(FOLDER, record)
     finally:
         if not was_running:
@@ -52,11 +53,11 @@ async def jobs() -> None:
 
 
 async def _measure(api: Api, info: ClusterInfo) -> Object:
-    alone = await _share(IDLE_SECONDS)
+    others = {pod["metadata"]["uid"] for pod in await api.list(kinds.POD)}
+    alone = await _share(others)
     async with _kept(api) as pods:
-        await asyncio.sleep(SETTLE_SECONDS)
-        memory, idle = Meter().memory(pods), await _share(IDLE_SECONDS)
-    meter, begin = Meter(), asyncio.get_running_loop().time()
+        idle, memory = await _share(others), Meter(others).memory(pods)
+    meter, begin = Meter(others), asyncio.get_running_loop().time()
     async with meter.running():
         await _bench(info, COSTED, 1, "--no-floor")
     took, counted = asyncio.get_running_loop().time() - begin, COSTED + 1  # the first one, which the command does not count
@@ -66,12 +67,13 @@ async def _measure(api: Api, info: ClusterInfo) -> Object:
     return {"runs": runs, "processor": processor, "idle": more, "memory": memory}
 
 
-async def _share(seconds: int) -> dict[str, float]:
+async def _share(others: set[str]) -> dict[str, float]:
     """Of a core, by process, while nothing happens."""
-    meter = Meter()
+    await asyncio.sleep(SETTLE_SECONDS)
+    meter = Meter(others)
     async with meter.running():
-        await asyncio.sleep(seconds)
-    return {who: found / seconds for who, found in meter.result().items()}
+        await asyncio.sleep(IDLE_SECONDS)
+    return {who: found / IDLE_SECONDS for who, found in meter.result().items()}
 
 
 async def _bench(info: ClusterInfo, count: int, at_once: int, *options: str) -> Object:
@@ -111,7 +113,8 @@ def describe_machine() -> Object:
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit.stdout.strip(),
-        "processor": models[0] if models else "?",
+        "model": models[0] if models else "?",
         "cores": os.cpu_count(),
         "kubernetes": settings.KUBERNETES_VERSION,
+        "note": os.environ.get("NOTE", ""),
     }

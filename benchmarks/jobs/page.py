@@ -21,7 +21,12 @@ measures it on the embedded cluster and writes this page from [speed.json](speed
 - **At once**: so many apps are created together, and then deleted together; before each such round, as many of the floor.
 - **Ratios** compare percentiles of jobs with those of the floor. Of 30 jobs, p99 is nearly the slowest.
 """
-_FIELD = (Path(__file__).parent / "field.md").read_text()
+_COSTS = """\
+## What a job costs
+
+Seconds of processor time are those of one job from its creation until it is gone. The share is taken by one that runs, over a
+minute. Both are beyond what the cluster takes without jobs. Memory is the proportional set size.
+"""
 _COLORS = {"floor": "#9aa5b1", "clusterReady": "#7fb3d5", "http200": "#274b8f", "gone": "#c98a4b"}
 _LABELS = {"floor": "floor: HTTP 200", "clusterReady": "job: cluster ready", "http200": "job: HTTP 200", "gone": "job: deleted"}
 _LEFT, _WIDTH, _BAR = 90, 700, 16
@@ -37,85 +42,64 @@ def write(folder: Path, record: Object) -> None:
 def build_page(record: Object) -> str:
     """The page."""
     about = (
-        f"Measured on {record['date']} at commit {record['commit']}: {record['cores']} cores ({record['processor']}), Kubernetes "
-        f"{record['kubernetes']}; nested clusters run the stand-in for K3s. {record.get('note', '')}".rstrip()
+        f"Measured on {record['date']} at commit {record['commit']}: {record['cores']} cores ({record['model']}), Kubernetes "
+        f"{record['kubernetes']}; nested clusters run the stand-in for K3s. {record['note']}"
     )
-    processor, idle = (_keep(record[key], least) for key, least in (("processor", 0.05), ("idle", 0.001)))
+    runs: Sequence[Object] = record["runs"]
+    heads = [f"{place} {percentile}" for place in ("job", "floor", "ratio") for percentile in PERCENTILES]
     parts = [
         _HEAD,
-        about,
+        about.strip(),
         "![Seconds by jobs at once](speed.svg)",
-        "## Jobs",
-        _table(["at once", "seconds until", *_heads("job"), *_heads("floor"), *_heads("ratio")], _list_runs(record["runs"])),
-        describe_density(record["runs"]),
-        "\n".join(f"- {run['atOnce']} at once: {_describe_run(run)}" for run in record["runs"]),
-        "## Processor time",
-        "Of one job from its creation until it is gone, without what the cluster takes when idle.",
-        _table(["process", "seconds"], [[who, f"{seconds:.2f}"] for who, seconds in processor.items()]),
-        "## A job that runs",
-        "Memory is the proportional set size. The idle share is that of one core, over a minute, beyond what the cluster takes "
-        "without the job.",
-        _table(["process", "idle share", "memory"], _list_idle(idle, record["memory"])),
-        _FIELD.strip(),
+        _table(["at once", "seconds until", *heads], (row for run in runs for row in _list_stages(run))),
+        describe_density(runs),
+        "\n".join(f"- {run['atOnce']} at once: {_describe_run(run)}" for run in runs),
+        _COSTS,
+        _table(["process", "seconds for a job", "share of a core, idle", "memory"], _list_costs(record)),
+        (Path(__file__).parent / "field.md").read_text(),
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def find_density(runs: Sequence[Object]) -> int | None:
     """How many jobs at once double p99 of one alone; None: none of those that were measured."""
-    times = {run["atOnce"]: _last(run)["p99"] for run in runs}
+    times = {run["atOnce"]: (run["jobs"]["stages"].get("http200") or run["jobs"]["stages"]["ready"])["p99"] for run in runs}
     return next((number for number, found in sorted(times.items()) if 1 in times and found >= 2 * times[1]), None)
 
 
 def describe_density(runs: Sequence[Object]) -> str:
     """In words."""
-    most = max(run["atOnce"] for run in runs)
-    found = find_density(runs)
+    found, most = find_density(runs), max(run["atOnce"] for run in runs)
     return (
         f"With {found} jobs at once, p99 is twice that of one alone." if found else f"Up to {most} at once, p99 does not double."
     )
 
 
-def _last(run: Object) -> Mapping[str, float]:
-    """The answer, or where none can be seen, the report."""
-    stages: Object = run["jobs"]["stages"]
-    found: Mapping[str, float] = stages.get("http200") or stages["ready"]
-    return found
-
-
 def _describe_run(run: Object) -> str:
-    failed = [len(run[place]["failed"]) for place in ("jobs", "floor")]
-    said = ", ".join(f"{count} failed {word}" for count, word in zip(failed, ("jobs", "of the floor"), strict=True))
-    return f"{len(run['jobs']['seconds'])} jobs measured, {said}; {run['load']}."
+    jobs, floor = run["jobs"], run["floor"]
+    return f"{len(jobs['seconds'])} jobs; failed: {len(jobs['failed'])}, of the floor {len(floor['failed'])}; {run['load']}."
 
 
-def _heads(word: str) -> list[str]:
-    return [f"{word} {percentile}" for percentile in PERCENTILES]
+def _list_stages(run: Object) -> Iterable[list[str]]:
+    parts = (run["jobs"]["stages"], run["floor"]["stages"], run["ratios"])
+    for stage in [stage for stage in STAGES if stage in parts[0]]:
+        cells = [f"{part[stage][name]:.1f}" if stage in part else "" for part in parts for name in PERCENTILES]
+        yield [str(run["atOnce"]), STAGES[stage], *cells]
 
 
-def _list_runs(runs: Iterable[Object]) -> list[list[str]]:
-    rows = []
-    for run in runs:
-        parts = (run["jobs"]["stages"], run["floor"]["stages"], run["ratios"])
-        for stage, title in STAGES.items():
-            if stage in parts[0]:
-                cells = [f"{part[stage][name]:.1f}" if stage in part else "" for part in parts for name in PERCENTILES]
-                rows.append([str(run["atOnce"]), title, *cells])
-    return rows
-
-
-def _keep(found: Mapping[str, float], least: float) -> dict[str, float]:
-    """The largest first, their sum as the first of all; what is nearly nothing is in the sum."""
-    large = {who: number for who, number in sorted(found.items(), key=lambda item: -item[1]) if number >= least}
-    return {"**all**": sum(found.values())} | large
-
-
-def _list_idle(idle: Mapping[str, float], memory: Mapping[str, float]) -> list[list[str]]:
-    sizes = _keep(memory, 0)
-    names = [*idle, *(who for who in sizes if who not in idle)]
-    return [
-        [who, f"{100 * idle[who]:.2f} %" if who in idle else "", f"{sizes[who]:.0f} MB" if who in sizes else ""] for who in names
+def _list_costs(record: Object) -> Iterable[list[str]]:
+    """The sums first; what is nearly nothing is in them alone."""
+    costs = [
+        (record["processor"], 1, 0.05, "{:.2f} s"),
+        (record["idle"], 100, 0.1, "{:.1f} %"),
+        (record["memory"], 1, 1, "{:.0f} MB"),
     ]
+    whole = {"**all**": [sum(found.values()) * factor for found, factor, *_ in costs]}
+    names = sorted({who for found, *_ in costs for who in found}, key=lambda who: -record["processor"].get(who, 0))
+    for who, numbers in (whole | {who: [found.get(who, 0) * factor for found, factor, *_ in costs] for who in names}).items():
+        cells = [form.format(number) if number >= least else "" for number, (*_, least, form) in zip(numbers, costs, strict=True)]
+        if any(cells):
+            yield [who, *cells]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

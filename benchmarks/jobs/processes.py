@@ -14,9 +14,11 @@ from pathlib import Path
 from devcluster.cluster import paths, state
 
 _PERIOD = 0.25
+_SETTLED = 1.0
+"""Seconds of processor time after which no process becomes another program."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f_-]{27})")
-SHORT = "host: processes too short to be seen"
+SHORT = "short-lived, not seen"
 Key = tuple[int, int]
 """Number and start: numbers are used again."""
 
@@ -41,16 +43,14 @@ def parse(pid: int, text: str) -> Process:
     return Process(pid, int(fields[1]), int(fields[19]), own, ended)
 
 
-def name(argv: Sequence[str], *, is_in_pod: bool) -> str:
-    """What a process is, and whether it belongs to a job: all pods do but the operator's."""
-    words = [word for word in argv if word]
-    program = Path(words[0]).name if words else "?"
-    if program.startswith("python") and "-m" in words:
-        program = " ".join(words[words.index("-m") + 1 :][: 2 if "nestor" in words else 1])
-    elif program in ("kube", "k3s") and len(words) > 1:
-        program = f"{program} {words[1]}"
-    program = program.removeprefix("nestor ").removeprefix("devcluster.cluster.").rstrip(":")
-    return f"{'job' if is_in_pod and program != 'operator' else 'host'}: {program}"
+def name(argv: Sequence[str], *, is_of_job: bool) -> str:
+    """What a process is, and whether it is one of a job's pods."""
+    words = [word.rpartition("/")[2] for word in argv if word] or ["?"]
+    if words[0].startswith("python"):
+        words = [word for word in words[1:] if word != "-m"] or words
+    if words[0] in ("kube", "k3s", "nestor"):
+        words = [" ".join(words[:2]).removeprefix("nestor ")]
+    return f"{'job' if is_of_job else 'host'}: {words[0].removeprefix('devcluster.cluster.').rstrip(':')}"
 
 
 def account(begin: dict[Key, float], seen: dict[Key, tuple[str, float]], total: float) -> dict[str, float]:
@@ -63,9 +63,10 @@ def account(begin: dict[Key, float], seen: dict[Key, tuple[str, float]], total: 
 
 
 class Meter:
-    """Looks at all processes of the cluster, some times a second."""
+    """Looks at all processes of the cluster, some times a second. `others`: the UIDs of the pods that are no job's."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: set[str]) -> None:
+        self._others = others
         supervisor = state.load_supervisor(paths.default())
         assert supervisor is not None
         self._root = supervisor.init.pid
@@ -86,10 +87,7 @@ class Meter:
         for (pid, _), (who, pod) in self._names.items():
             with contextlib.suppress(OSError):
                 if pod in pods:
-                    [line] = [
-                        line for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:")
-                    ]
-                    found[who] += int(line.split()[1]) / 1024
+                    found[who] += read_memory(pid, "Pss")
         return dict(found)
 
     @contextlib.asynccontextmanager
@@ -108,29 +106,41 @@ class Meter:
 
     def _look(self) -> float:
         """Note them; seconds of all together, with those of children that have ended."""
-        found = {item.pid: item for item in map(_read, filter(str.isdigit, os.listdir("/proc"))) if item}
+        found = _read_all()
         mine = state.descendants(self._root, [state.Stat(item.pid, "", item.parent, item.start) for item in found.values()])
         for item in [found[pid] for pid in mine if pid in found]:
             key = (item.pid, item.start)
-            # A process is another program after its exec, and in its pod only then: its name counts once it has stayed.
-            if key not in self._names or key not in self.seen or self.seen[key][1] < 2 / _TICKS:
-                self._names[key] = _identify(item.pid)
+            # A process is another program after its exec, and in its pod only then.
+            if key not in self._names or item.own < _SETTLED:
+                self._names[key] = self._identify(item.pid)
             self.seen[key] = (self._names[key][0], item.own)
         return sum(found[pid].own + found[pid].ended for pid in mine if pid in found)
 
+    def _identify(self, pid: int) -> tuple[str, str]:
+        """Its name, and the UID of its pod."""
+        try:
+            argv, groups = (Path(f"/proc/{pid}/{file}").read_text() for file in ("cmdline", "cgroup"))
+        except OSError:
+            return SHORT, ""
+        found = _POD.search(groups)
+        pod = found[1].replace("_", "-") if found else ""
+        return name(argv.split("\0"), is_of_job=bool(pod) and pod not in self._others), pod
 
-def _read(pid: str) -> Process | None:
-    try:
-        return parse(int(pid), Path(f"/proc/{pid}/stat").read_text())
-    except OSError:
-        return None
+
+def read_memory(pid: int, kind: str) -> float:
+    """In MB: `Pss` or `Rss`. Raises `OSError`."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:")) / 1024
 
 
-def _identify(pid: int) -> tuple[str, str]:
-    """Its name, and the UID of its pod."""
-    try:
-        argv, groups = (Path(f"/proc/{pid}/{file}").read_text() for file in ("cmdline", "cgroup"))
-    except OSError:
-        return SHORT, ""
-    pod = _POD.search(groups)
-    return name(argv.split("\0"), is_in_pod=pod is not None), pod[1].replace("_", "-") if pod else ""
+def read(pid: int) -> Process:
+    """Raises `OSError`."""
+    return parse(pid, Path(f"/proc/{pid}/stat").read_text())
+
+
+def _read_all() -> dict[int, Process]:
+    found: dict[int, Process] = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            found[int(pid)] = read(int(pid))
+    return found

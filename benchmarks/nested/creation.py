@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 
 from benchmarks.nested.load import Load
 from benchmarks.nested.pods import Cluster, build_pod, playing, until
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
+from nestor.clients.cli.bench.figures import cut
 from nestor.kube import Api, kinds
 
 PODS, ROUNDS = 50, 5
@@ -37,7 +37,7 @@ async def creation(site: Site) -> list[Goal]:
                 together[name] += await _measure(cluster, *place, f"{name}-{number}", PODS)
     print("creation: until a watch shows that they run")
     for title, times in ((f"{ALONE} pods, one at a time", alone), (f"{PODS} pods at once, {ROUNDS} times", together)):
-        said = (f"{name} median {_cut(taken, 50):.3f} s, p99 {_cut(taken, 99):.3f} s" for name, taken in times.items())
+        said = (f"{name} median {cut(taken, 50):.3f} s, p99 {cut(taken, 99):.3f} s" for name, taken in times.items())
         print(f"  {title}: {'; '.join(said)}")
     print(f"  {load}")
     return [
@@ -46,12 +46,8 @@ async def creation(site: Site) -> list[Goal]:
     ]
 
 
-def _cut(times: list[float], percent: int) -> float:
-    return statistics.quantiles(times, n=100, method="inclusive")[percent - 1]
-
-
 def _more(times: dict[str, list[float]], percent: int) -> float:
-    return _cut(times["nested"], percent) - _cut(times["host"], percent)
+    return cut(times["nested"], percent) - cut(times["host"], percent)
 
 
 async def _measure(cluster: Cluster, api: Api, namespace: str, prefix: str, count: int) -> list[float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +15,7 @@ from benchmarks.nested.load import Load
 from benchmarks.nested.pods import Cluster, build_pod, create, finished_status, playing, until
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
+from nestor.clients.cli.bench.figures import cut
 from nestor.kube import NotFound, kinds
 from nestor.syncer import limits
 from tests.integration.syncer import fake_kubelet
@@ -124,14 +124,13 @@ async def churn(site: Site) -> list[Goal]:
         busy = (site.busy - before) / (time.monotonic() - begin)
         await until(lambda: cluster.left == 0)
         lags = cluster.list_lags()
-    cuts = statistics.quantiles(lags, n=100)
     print(f"churn: {number} pods in {SECONDS:.0f} s, {number / SECONDS:.1f} a second, that run for {LIFE_SECONDS:.0f} s")
-    print(f"  host status → nested status   median {cuts[49]:.3f} s, p99 {cuts[98]:.3f} s, most {max(lags):.3f} s")
+    print(f"  host status → nested status   median {cut(lags, 50):.3f} s, p99 {cut(lags, 99):.3f} s, most {max(lags):.3f} s")
     print(f"  processor                     {100 * busy:.0f} % of one · memory {site.memory:.0f} MB · {load}")
     return [
         Goal("pods a second that were not made", RATE - number / SECONDS, 0.5),
         Goal("pods that no watch saw running", number - len(lags), 0),
-        Goal("status lag, p99", cuts[98], LAG_SECONDS, "s"),
+        Goal("status lag, p99", cut(lags, 99), LAG_SECONDS, "s"),
     ]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 
+from benchmarks.jobs import processes
 from benchmarks.nested.installed import installed
 from nestor.kube import Api, kinds
 from tests import children
@@ -34,15 +33,12 @@ class Site:
     @property
     def memory(self) -> float:
         """Resident, in MB."""
-        lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
-        (line,) = [line for line in lines if line.startswith("Rss:")]
-        return int(line.split()[1]) / 1024
+        return processes.read_memory(self.process.pid, "Rss")
 
     @property
     def busy(self) -> float:
         """Seconds of processor time that the process has taken."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processes.read(self.process.pid).own
 
     async def count(self) -> Counter[str]:
         """Requests since its start, by side: all but watches."""

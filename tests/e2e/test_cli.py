@@ -14,6 +14,7 @@ from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
 from tests import children
 from tests.e2e.conftest import ROOT, Cluster, Web, image
+from tests.waiting import wait_for_none
 
 IMAGE = image("examples/four-types:1")
 
@@ -88,3 +89,12 @@ async def test_what_fails_is_told_by_words_and_exit_codes(namespace: str, cluste
     appdef = ROOT / "examples" / "01-hello-world" / "AppDef.json"
     (job,) = yaml.safe_load_all(await nestor("convert", str(appdef), "--image", "registry.example.com/hello:1"))
     assert job["spec"]["app"]["appDef"] == json.loads(appdef.read_text())
+
+
+async def test_jobs_are_measured_beside_the_app_without_nestor(api: Api, namespace: str, cluster: Cluster) -> None:
+    said = await Nestor(cluster, namespace)("bench", "--jobs", "2", "--at-once", "2", "-o", "json")
+    found = json.loads(said[said.index("{") :])
+    assert [len(found[place]["seconds"]) for place in ("jobs", "floor")] == [2, 2]
+    assert found["ratios"]["http200"]["p50"] > 1
+    for kind in (kinds.NESTED_APP_JOB, kinds.DEPLOYMENT, kinds.POD):
+        await wait_for_none(api, kind, namespace)

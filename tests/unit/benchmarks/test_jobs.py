@@ -38,18 +38,18 @@ def test_a_process_is_read_whatever_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "is_in_pod", "found"),
+    ("argv", "is_of_job", "found"),
     [
         (["/cache/bin/kube", "kubelet", "--v=1"], False, "host: kube kubelet"),
         (["/bin/k3s", "server"], True, "job: k3s server"),
-        (["/usr/bin/python3", "-m", "nestor", "syncer"], True, "job: syncer"),
-        (["/usr/bin/python3", "-m", "nestor", "operator"], True, "host: operator"),
+        (["/opt/nestor/bin/python", "/opt/nestor/bin/nestor", "syncer"], True, "job: syncer"),
+        (["/usr/bin/python3", "-m", "nestor", "operator"], False, "host: operator"),
         (["python3.11", "-m", "devcluster.cluster.ingress", "--x"], False, "host: ingress"),
         ([""], False, "host: ?"),
     ],
 )
-def test_processes_are_named_by_what_they_are(argv: list[str], is_in_pod: bool, found: str) -> None:
-    assert name(argv, is_in_pod=is_in_pod) == found
+def test_processes_are_named_by_what_they_are(argv: list[str], is_of_job: bool, found: str) -> None:
+    assert name(argv, is_of_job=is_of_job) == found
 
 
 def test_what_was_never_seen_is_told_apart() -> None:

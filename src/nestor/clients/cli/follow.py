@@ -19,7 +19,7 @@ from nestor.api.times import now
 from nestor.clients.cli import console
 from nestor.clients.cli.console import Symbols, clean
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.session import Session, watch
+from nestor.clients.cli.session import Session, watch_one
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import Ending, address, condition, find_ending
 from nestor.clients.cli.view.job import render_name, render_page, render_stages, render_steps
@@ -120,10 +120,9 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
 async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
     """Each state of the job from now on. Raises `Failure` when it is deleted."""
     meta = job["metadata"]
-    watching = watch(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
+    watching = watch_one(session.api, kinds.NESTED_APP_JOB, meta["namespace"], meta["name"])
     async with contextlib.aclosing(watching):
-        async for jobs in watching:
-            found = jobs.get(meta["name"], meta["namespace"])
+        async for found in watching:
             if found is None or found["metadata"]["uid"] != meta["uid"]:
                 raise Failure(f"job '{meta['name']}' was deleted")
             yield found

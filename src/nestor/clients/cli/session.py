@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
@@ -92,6 +92,13 @@ async def watch(api: Api, kind: Kind, namespace: str, *, fields: str = "") -> As
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def watch_one(api: Api, kind: Kind, namespace: str, name: str) -> AsyncGenerator[Object | None]:
+    """One object, in the same way; None while it is not there."""
+    async with aclosing(watch(api, kind, namespace, fields=f"metadata.name={name}")) as watching:
+        async for found in watching:
+            yield found.get(name, namespace)
 
 
 def run(command: Callable[[], int]) -> int:

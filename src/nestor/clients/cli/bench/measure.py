@@ -116,7 +116,7 @@ class Bench:
         app.begin = time.monotonic()
         await self._create(app)
         async with contextlib.AsyncExitStack() as stack:
-            states = await stack.enter_async_context(contextlib.aclosing(self._states(app)))
+            states = await stack.enter_async_context(contextlib.aclosing(self._watch(app)))
             fetching: asyncio.Task[None] | None = None
             async for state in states:
                 is_ready = app.take(state)
@@ -134,7 +134,7 @@ class Bench:
         app.begin = time.monotonic()
         how = {"propagationPolicy": "Background" if app.is_job else "Foreground"}
         await self.opened.api.request("DELETE", app.kind.path(self.opened.namespace, app.name), None, how)
-        async with contextlib.aclosing(self._states(app)) as states:
+        async with contextlib.aclosing(self._watch(app)) as states:
             async for state in states:
                 if state is None:
                     break
@@ -149,12 +149,8 @@ class Bench:
         await create(self.opened, kinds.SERVICE, app.name, bodies.build_service(app.name), owner)
         await create(self.opened, kinds.INGRESS, app.name, bodies.build_ingress(app.name, self.ingress_class), owner)
 
-    async def _states(self, app: App) -> AsyncGenerator[Object | None]:
-        """None: it is not there."""
-        watching = session.watch(self.opened.api, app.kind, self.opened.namespace, fields=f"metadata.name={app.name}")
-        async with contextlib.aclosing(watching):
-            async for found in watching:
-                yield found.get(app.name, self.opened.namespace)
+    def _watch(self, app: App) -> AsyncGenerator[Object | None]:
+        return session.watch_one(self.opened.api, app.kind, self.opened.namespace, app.name)
 
 
 async def create(opened: Session, kind: Kind, name: str, body: Object, *owners: Object) -> Object:

@@ -131,10 +131,8 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
     """Until the runner's pod has begun, so that there is a log to follow."""
     if await api.find(kinds.POD, pod, namespace) is None:
         console.tell("waiting for the runner", mark="waiting", style="dim")
-    watching = session.watch(api, kinds.POD, namespace, fields=f"metadata.name={pod}")
-    async with aclosing(watching):
-        async for pods in watching:
-            found = pods.get(pod, namespace)
+    async with aclosing(session.watch_one(api, kinds.POD, namespace, pod)) as states:
+        async for found in states:
             if found and status_of(found).get("phase") in ("Running", "Succeeded", "Failed"):
                 return
 
