@@ -165,7 +165,8 @@ async def _attempt(app: App, doing: Coroutine[None, None, None]) -> None:
         async with asyncio.timeout(LIMIT_SECONDS):
             await doing
     except TimeoutError:
-        app.problem = app.problem or f"not done after {LIMIT_SECONDS} s"
+        why = (facts.condition(app.state, conditions.READY) or {}).get("message", "")
+        app.problem = app.problem or f"not done after {LIMIT_SECONDS} s. {why}".strip()
     except (Failure, ApiError) as error:
         app.problem = app.problem or (error if isinstance(error, Failure) else explain(error)).message
 
