@@ -167,7 +167,7 @@ held-conformance:
 	  --tests=$(or $(TESTS),conformance) --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
 
 .PHONY: bench
-bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed; jobs of the embedded cluster (NAMES="starts size life creation churn logs jobs", SECONDS_OF_CHURN=600, JOBS=30 AT_ONCE="1 2 4 8")
+bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed; jobs of the embedded cluster (NAMES="starts size life creation churn logs jobs", SECONDS_OF_CHURN=600, COUNT=30 AT_ONCE="1 2 4 8")
 	@$(RUN) -m devcluster.build binaries
 	@$(HOLD) env $(RUN) -m benchmarks.nested $(NAMES)
 

@@ -28,7 +28,7 @@ from tests.waiting import wait_for
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/evidence"
 NAMESPACE, KEPT = "bench", "bench-kept"
-JOBS = int(os.environ.get("JOBS", "30"))
+COUNT = int(os.environ.get("COUNT", "30"))
 AT_ONCE = [int(word) for word in os.environ.get("AT_ONCE", "1 2 4 8").split()]
 COSTED = 10
 """Jobs whose processor time is measured, without the floor between them."""
@@ -37,22 +37,24 @@ LIMIT = 600.0
 
 
 async def jobs() -> None:
-    """Measure, and write the page."""
+    """Measure, and write the page after each run: they take minutes."""
     progress, was_running = Console(), devcluster.cluster.status().running
     info = await asyncio.to_thread(devcluster.cluster.up, progress)
     try:
         await asyncio.to_thread(install.install_nestor, info, progress)
         async with await Api.connect(str(info.kubeconfig), manager="benchmarks") as api:
             await api.apply(kinds.NAMESPACE, {"metadata": {"name": NAMESPACE}})
-            record = describe_machine() | await _measure(api, info)
+            record: Object = describe_machine() | await _measure_costs(api, info) | {"runs": []}
+            for at_once in AT_ONCE:
+                record["runs"] = sorted([*record["runs"], await _bench(info, COUNT, at_once)], key=lambda run: run["atOnce"])
+                page.write(FOLDER, record)
             await api.delete(kinds.NAMESPACE, NAMESPACE)
-        page.write(FOLDER, record)
     finally:
         if not was_running:
             devcluster.cluster.down(progress)
 
 
-async def _measure(api: Api, info: ClusterInfo) -> Object:
+async def _measure_costs(api: Api, info: ClusterInfo) -> Object:
     others = {pod["metadata"]["uid"] for pod in await api.list(kinds.POD)}
     alone = await _share(others)
     async with _kept(api) as pods:
@@ -63,8 +65,7 @@ async def _measure(api: Api, info: ClusterInfo) -> Object:
     took, counted = asyncio.get_running_loop().time() - begin, COSTED + 1  # the first one, which the command does not count
     processor = {who: (seconds - alone.get(who, 0.0) * took) / counted for who, seconds in meter.result().items()}
     more = {who: share - alone.get(who, 0.0) for who, share in idle.items()}
-    runs = [await _bench(info, JOBS, at_once) for at_once in AT_ONCE]
-    return {"runs": runs, "processor": processor, "idle": more, "memory": memory}
+    return {"processor": processor, "idle": more, "memory": memory}
 
 
 async def _share(others: set[str]) -> dict[str, float]:
