@@ -20,6 +20,8 @@ measures it on the embedded cluster and writes this page from [speed.json](speed
   the first time; **deleted**: from the request until the object is gone, with all pods of a Deployment.
 - **At once**: so many apps are created together, and then deleted together; before each such round, as many of the floor.
 - **Ratios** compare percentiles of jobs with those of the floor. Of 30 jobs, p99 is nearly the slowest.
+
+In the picture, bars end at p50, lines at p99.
 """
 _COSTS = """\
 ## What a job costs
@@ -71,7 +73,7 @@ def describe_density(runs: Sequence[Object]) -> str:
     """In words."""
     found, most = find_density(runs), max(run["atOnce"] for run in runs)
     return (
-        f"With {found} jobs at once, p99 is twice that of one alone." if found else f"Up to {most} at once, p99 does not double."
+        f"With {found} jobs at once, p99 is at least twice that of one alone." if found else f"Up to {most} at once, p99 does not double."
     )
 
 

@@ -112,16 +112,18 @@ class Meter:
             key = (item.pid, item.start)
             # A process is another program after its exec, and in its pod only then.
             if key not in self._names or item.own < _SETTLED:
-                self._names[key] = self._identify(item.pid)
+                self._names[key] = self._identify(item.pid) or self._names.get(key, (SHORT, ""))
             self.seen[key] = (self._names[key][0], item.own)
         return sum(found[pid].own + found[pid].ended for pid in mine if pid in found)
 
-    def _identify(self, pid: int) -> tuple[str, str]:
-        """Its name, and the UID of its pod."""
+    def _identify(self, pid: int) -> tuple[str, str] | None:
+        """Its name, and the UID of its pod; None once it has ended."""
         try:
             argv, groups = (Path(f"/proc/{pid}/{file}").read_text() for file in ("cmdline", "cgroup"))
         except OSError:
-            return SHORT, ""
+            return None
+        if not argv:
+            return None
         found = _POD.search(groups)
         pod = found[1].replace("_", "-") if found else ""
         return name(argv.split("\0"), is_of_job=bool(pod) and pod not in self._others), pod
