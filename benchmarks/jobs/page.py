@@ -73,7 +73,9 @@ def describe_density(runs: Sequence[Object]) -> str:
     """In words."""
     found, most = find_density(runs), max(run["atOnce"] for run in runs)
     return (
-        f"With {found} jobs at once, p99 is at least twice that of one alone." if found else f"Up to {most} at once, p99 does not double."
+        f"With {found} jobs at once, p99 is at least twice that of one alone."
+        if found
+        else f"Up to {most} at once, p99 does not double."
     )
 
 
