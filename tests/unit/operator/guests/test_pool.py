@@ -165,7 +165,7 @@ def test_only_what_a_class_has_recorded_is_of_its_pool(uid: str, class_name: str
     scene.show(
         kinds.NAMESPACE, {"metadata": {"name": WHERE, "uid": "u", "labels": WAITS, "creationTimestamp": times.timestamp()}}
     )
-    (found,) = list_members(scene.context.cache)
+    (found,) = list_members(scene.context.cache, ())
     assert found.class_name == class_name
 
 

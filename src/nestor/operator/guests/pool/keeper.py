@@ -95,7 +95,7 @@ class Pools(Guest):
         fit = [item for item in there if (item.class_name, item.key) == (resolved.class_name, key)]
         return max(fit, key=lambda item: item.age, default=None)
 
-    async def _look(self, _: None) -> float | None:
+    async def _look(self, _key: None) -> float | None:
         """One pass over all pools. Returns when to look again, in seconds; None: when something changes. What an operator that
         died has left undone is done, also where there is no pool any more.
         """
