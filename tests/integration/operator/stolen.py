@@ -16,7 +16,7 @@ from nestor.kube import Kind, kinds
 
 Object = dict[str, Any]
 
-STRANGER, HOME, USER, SYSTEM, ARGO = "stranger", "nestor-a-hello-1", "owner", "nestor-system", "with-argocd"
+STRANGER, HOME, USER, SYSTEM, ARGO = "stranger", "nestor-owner-hello-00000001", "owner", "nestor-system", "with-argocd"
 """The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a job, of the operator, and of
 an Argo CD whose owner has agreed to know jobs' clusters."""
 POOLED = "nestor--a-0123abcd"
@@ -32,6 +32,7 @@ RBAC = "rbac.authorization.k8s.io"
 NOT_HERE, NOT_OURS = "may not write this in namespaces", "its own objects only"
 ONLY_KUBECONFIGS = "kubeconfigs of jobs only"
 MARKS_ONLY = "its own labels and annotations, and no owners"
+OWNED: Object = {"labels": {labels.JOB_NAMESPACE: USER}}
 RETAIN: Object = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
 CRITICAL = "no priority of the system's"
 NEW_VOLUME = "has a new volume for the data"
@@ -338,9 +339,9 @@ HOST = (
     Attack("claim-of-any-volume", "a claim there for any volume that was made by hand", "create", kinds.PERSISTENT_VOLUME_CLAIM,
            "x", HOME, "does not choose its volume", claim("")),
     Attack("volume-of-job-orphaned", "to have a job's volume deleted, by an owner that is not there", "patch",
-           kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY, {"metadata": GONE, **RETAIN}),
+           kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY, {"metadata": OWNED | GONE, **RETAIN}),
     Attack("volume-of-job-stays", "a finalizer on a job's volume", "patch", kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY,
-           {"metadata": STAYS, **RETAIN}),
+           {"metadata": OWNED | STAYS, **RETAIN}),
     Attack("snapshot-deleted", "to delete a stranger's VolumeSnapshot", "delete", kinds.VOLUME_SNAPSHOT, "theirs", STRANGER,
            NOT_HERE),
     Attack("content-taken", "to have a stranger's snapshot stay, or go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", None,

@@ -149,11 +149,10 @@ async def test_what_waits_follows_its_class(api: Api, namespace: str, pool_of: F
 async def test_a_job_that_is_refused_once_it_has_one_is_held_to_its_limits(api: Api, namespace: str, pool_of: Fill) -> None:
     (member,) = await pool_of()
     app = {"image": "registry.example.com/app:1", "imagePullSecretName": "absent", "appDef": build_appdef()}
-    await order(api, "hello", namespace, app=app)
+    await order(api, "hello", namespace, app=app, activeDeadlineSeconds=1)
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PULL_SECRET_NOT_FOUND)
     assert job["status"]["namespace"] == member["namespace"]
-    await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"suspend": True}})
-    await exists(api, kinds.STATEFUL_SET, "warm-k3s", member["namespace"], lambda item: item["spec"]["replicas"] == 0)
+    await job_with(api, "hello", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
 
 
 async def test_what_a_job_from_a_pool_leaves_is_kept(api: Api, namespace: str, pool_of: Fill) -> None:
@@ -163,7 +162,7 @@ async def test_what_a_job_from_a_pool_leaves_is_kept(api: Api, namespace: str, p
     await exists(api, kinds.NAMESPACE, where, "", lambda item: labels.RETENTION in labels_of(item))
     disk = {"capacity": {"storage": "1Gi"}, "csi": {"driver": "disks.example.org", "volumeHandle": namespace}}
     await api.create(kinds.PERSISTENT_VOLUME, {"metadata": {"name": namespace}, "spec": common | disk})
-    marks = {labels.CLUSTER: POOLED, labels.NESTED_UID: "n", labels.MANAGED_BY: "nestor"}
+    marks = {labels.COMPONENT: labels.COMPONENT_APP, labels.CLUSTER: POOLED, labels.NESTED_UID: "n"}
     wanted = common | {"volumeName": namespace, "resources": {"requests": {"storage": "1Gi"}}}
     body = {"metadata": {"name": "data", "namespace": where, "labels": marks}, "spec": wanted}
     await api.create(kinds.PERSISTENT_VOLUME_CLAIM, body)

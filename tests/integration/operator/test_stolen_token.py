@@ -251,7 +251,7 @@ async def test_the_operator_writes_its_finalizer_and_what_marks_a_volume(thief: 
     for kind, name, namespace in ((kinds.NESTED_APP_JOB, "theirs", USER), (kinds.OVERFLOW_BACKEND, "theirs", None)):
         for finalizers in ([labels.FINALIZER], []):
             await thief.patch(kind, name, namespace, {"metadata": {"finalizers": finalizers}})
-    kept = {"labels": {labels.JOB: "hello"}, "annotations": {labels.NESTED_NAME: "data"}}
+    kept = {"labels": {labels.JOB: "hello", labels.JOB_NAMESPACE: USER}, "annotations": {labels.NESTED_NAME: "data"}}
     body = {"metadata": kept, "spec": {"persistentVolumeReclaimPolicy": "Retain"}}
     await thief.patch(kinds.PERSISTENT_VOLUME, "of-job", None, body)
     await thief.patch(kinds.PERSISTENT_VOLUME, "left", None, given("nestor-owner-hello-00000002"))
