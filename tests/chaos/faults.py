@@ -41,6 +41,8 @@ def _read(pid: int, file: str) -> str:
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:
+    if not pids:
+        raise LookupError("there is no such process")
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -52,15 +54,15 @@ async def paused(pids: list[int]) -> AsyncIterator[None]:
     _signal(pids, signal.SIGSTOP)
     try:
         yield
-    finally:
+    finally:  # those that were there: what is stopped does not end by itself
         _signal(pids, signal.SIGCONT)
 
 
 class Faults:
     """Makes faults, one at a time, each healed before the next."""
 
-    def __init__(self, api: Api, namespace: str, random: Random, story: Story) -> None:
-        self._api, self._namespace, self._random, self._story = api, namespace, random, story
+    def __init__(self, api: Api, random: Random, story: Story) -> None:
+        self._api, self._random, self._story = api, random, story
         self.made: dict[str, int] = {}
         self._all: list[tuple[str, Callable[[], Awaitable[None]]]] = [
             ("operator killed", self._kill_operator),
@@ -79,61 +81,57 @@ class Faults:
     async def make(self) -> None:
         """One fault, at random, to its end."""
         name, act = self._random.choice(self._all)
-        self.made[name] = self.made.get(name, 0) + 1
-        await act()
+        try:
+            await act()
+        except LookupError as nothing:
+            self._story.tell(f"no fault: {nothing}")
+        else:
+            self.made[name] = self.made.get(name, 0) + 1
 
-    async def _find_pods(self, namespace: str, **pairs: str) -> list[Object]:
-        return await insist(lambda: self._api.list(kinds.POD, namespace or None, labels=labels.selector(**pairs)))
+    async def _choose_pod(self, chosen: str, namespace: str | None = None) -> Object:
+        if not (found := await insist(lambda: self._api.list(kinds.POD, namespace, labels=chosen))):
+            raise LookupError(f"there is no pod with {chosen}")
+        return self._random.choice(found)
 
-    async def _find_operator(self) -> Object | None:
-        chosen = "app.kubernetes.io/name=nestor"
-        found = await insist(lambda: self._api.list(kinds.POD, SYSTEM, labels=chosen))
-        return self._random.choice(found) if found else None
+    async def _choose_operator(self) -> Object:
+        return await self._choose_pod("app.kubernetes.io/name=nestor", SYSTEM)
 
     async def _kill_operator(self) -> None:
-        if pod := await self._find_operator():
-            self._story.tell("the operator is killed")
-            _signal(find_processes("nestor", pod["metadata"]["uid"]), signal.SIGKILL)
+        pod = await self._choose_operator()
+        self._story.tell("the operator is killed")
+        _signal(find_processes("nestor", pod["metadata"]["uid"]), signal.SIGKILL)
 
     async def _stop_operator(self) -> None:
-        if pod := await self._find_operator():
-            seconds = self._random.choice((5, 20, 60, 150))
-            self._story.tell(f"the operator is stopped for {seconds} s")
-            async with paused(find_processes("nestor", pod["metadata"]["uid"])):
-                await asyncio.sleep(seconds)
+        pod, seconds = await self._choose_operator(), self._random.choice((5, 20, 60, 150))
+        self._story.tell(f"the operator is stopped for {seconds} s")
+        async with paused(find_processes("nestor", pod["metadata"]["uid"])):
+            await asyncio.sleep(seconds)
 
     async def _delete_operator(self) -> None:
-        if pod := await self._find_operator():
-            self._story.tell("the operator's pod is deleted")
-            await self._delete(pod, 0)
+        pod = await self._choose_operator()
+        self._story.tell("the operator's pod is deleted")
+        await self._delete(pod, 0)
 
     async def _choose_part(self) -> tuple[str, list[int]]:
         word = self._random.choice(list(PARTS))
-        pods = await self._find_pods("", job_namespace=self._namespace, component=PARTS[word])
-        if not pods:
-            return "", []
-        pod = self._random.choice(pods)
-        return f"{word} of {pod['metadata']['name']}", find_processes(word, pod["metadata"]["uid"])
+        pod = await self._choose_pod(labels.selector(component=PARTS[word]))
+        return f"{word} of {pod['metadata']['namespace']}", find_processes(word, pod["metadata"]["uid"])
 
     async def _kill_part(self) -> None:
         what, pids = await self._choose_part()
-        if pids:
-            self._story.tell(f"{what} is killed")
-            _signal(pids, signal.SIGKILL)
+        self._story.tell(f"{what} is killed")
+        _signal(pids, signal.SIGKILL)
 
     async def _stop_part(self) -> None:
-        what, pids = await self._choose_part()
-        if pids:
-            seconds = self._random.choice((3, 15, 45))
-            self._story.tell(f"{what} is stopped for {seconds} s")
-            async with paused(pids):
-                await asyncio.sleep(seconds)
+        (what, pids), seconds = await self._choose_part(), self._random.choice((3, 15, 45))
+        self._story.tell(f"{what} is stopped for {seconds} s")
+        async with paused(pids):
+            await asyncio.sleep(seconds)
 
     async def _delete_pod(self) -> None:
-        if pods := await self._find_pods("", job_namespace=self._namespace):
-            pod = self._random.choice(pods)
-            self._story.tell(f"pod {pod['metadata']['name']} is deleted")
-            await self._delete(pod, self._random.choice((None, 0)))
+        pod = await self._choose_pod(labels.COMPONENT)
+        self._story.tell(f"pod {pod['metadata']['name']} of {pod['metadata']['namespace']} is deleted")
+        await self._delete(pod, self._random.choice((None, 0)))
 
     async def _delete(self, pod: Object, grace: int | None) -> None:
         meta = pod["metadata"]

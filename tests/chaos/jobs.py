@@ -114,7 +114,6 @@ class Users:
     async def _rerun(self) -> None:
         name = self._random.choice(list(self.known))
         self._story.tell(f"users rerun {name}")
-        self.known[name].was_rerun = True
         await self._patch(name, {"metadata": {"annotations": {labels.RERUN: str(next(self._numbers))}}})
 
     async def _patch(self, name: str, body: dict[str, Any]) -> bool:

@@ -20,10 +20,10 @@ class Expected:
     """One job, as its user knows it."""
 
     sort: Sort
-    uid: str = ""
+    uid: str
     is_suspended: bool = False
-    was_rerun: bool = False
-    was_completed: bool = False
+    completed: str | None = None
+    """The run that has succeeded, by the rerun that had started it."""
 
 
 def find_broken(known: Mapping[str, Expected], jobs: Mapping[str, Object], most: int) -> Iterator[str]:
@@ -33,10 +33,11 @@ def find_broken(known: Mapping[str, Expected], jobs: Mapping[str, Object], most:
         if job is None or job["metadata"]["uid"] != expected.uid or is_terminating(job):
             yield f"job '{name}' is lost: nobody has deleted it"
             continue
-        is_completed = status_of(job).get("terminalState") == "Completed"
-        if expected.was_completed and not expected.was_rerun and not is_completed:
+        is_completed, run = status_of(job).get("terminalState") == "Completed", status_of(job).get("rerun", "")
+        if expected.completed == run and not is_completed:
             yield f"job '{name}' has succeeded, and nobody has rerun it: {describe(job)}"
-        expected.was_completed = expected.was_completed or is_completed
+        if is_completed:
+            expected.completed = run
         if is_completed and expected.sort != "batch":
             yield f"job '{name}' has succeeded, but nothing of it ends"
     running = [name for name, job in jobs.items() if is_running(job)]
@@ -50,12 +51,14 @@ def is_running(job: Object) -> bool:
     return times == {"startTime"} and not is_terminating(job)
 
 
-def find_missing(expected: Expected, job: Object) -> str:
-    """What a job still lacks when nothing fails any more; empty if it is as its user expects."""
+def find_missing(expected: Expected, job: Object, *, has_room: bool) -> str:
+    """What a job still lacks when nothing fails any more; empty if it is as its user expects. `has_room`: fewer run than may."""
     status = status_of(job)
     state = status.get("terminalState")
-    if status.get("queue") is not None or (expected.sort == "batch" and state == "Completed"):
-        return ""  # others have its place, or it has done all that it was for
+    if expected.sort == "batch" and state == "Completed":
+        return ""
+    if status.get("queue") is not None:
+        return "it waits, and there is room" if has_room else ""
     if expected.is_suspended:
         return "it is suspended, and its pods run" if (status.get("pods") or {}).get("running") else ""
     if expected.sort == "wrong":

@@ -25,7 +25,7 @@ class Story:
         self._lines.append((now, what))
         print(f"{now:7.1f} s  {what}", flush=True)
 
-    def tail(self, seconds: float = 120) -> str:
+    def tail(self, seconds: float) -> str:
         """What was told in the last seconds."""
         since = time.monotonic() - self._begin - seconds
         return "\n".join(f"{when:7.1f} s  {what}" for when, what in self._lines if when > since)
