@@ -128,8 +128,6 @@ async def test_a_jobset_finds_itself_by_name_restarts_and_completes_the_job(api:
         hosts = await api.list(kinds.POD, job["status"]["namespace"], labels=labels.selector(component=labels.COMPONENT_APP))
         gangs = Counter(annotations_of(host).get(labels.GANG_NAME) for host in hosts)
         assert gangs["default/train-1"] == 2, "the leader is gone, as the workers are done"
-        logs = await kubectl(inside, "logs", "-n", "jobset-system", "deployment/jobset-controller", "--tail=-1")
-        assert JOBSETS.version in logs
         print(f"jobset {JOBSETS.version} ran")
 
 
