@@ -135,8 +135,9 @@ class Pools(Guest):
         now = time.monotonic()
         if item.is_ready:
             self._ready_at[item.uid] = now
-            return item
-        return replace(item, age=min(item.age, now - self._ready_at.get(item.uid, 0)))
+        elif item.uid in self._ready_at:
+            return replace(item, age=now - self._ready_at[item.uid])
+        return item
 
     @contextlib.asynccontextmanager
     async def _telling(self, name: str | None) -> AsyncIterator[None]:

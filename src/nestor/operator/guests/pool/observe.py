@@ -57,15 +57,21 @@ def look_at_pods(cache: Cache, pooled: Container[str]) -> tuple[bool, bool]:
     is_busy = is_short = False
     for pod in cache.informers[kinds.POD]:
         meta = pod["metadata"]
-        is_new = seconds_since(meta["creationTimestamp"]) < START_SECONDS
-        if meta["namespace"] in pooled or is_terminating(pod) or not is_new:
+        if meta["namespace"] in pooled or is_terminating(pod):
             continue
-        if not spec_of(pod).get("nodeName"):
-            held = status_of(pod).get(HELD) or pod_status.find_unschedulable(pod) or ""
-            is_short = is_short or any(words in held for words in NO_ROOM)
-        else:
-            is_busy = is_busy or _is_starting(pod)
+        is_placed = bool(spec_of(pod).get("nodeName"))
+        if (
+            not (_is_starting(pod) if is_placed else _lacks_room(pod))
+            or seconds_since(meta["creationTimestamp"]) >= START_SECONDS
+        ):
+            continue
+        is_busy, is_short = is_busy or is_placed, is_short or not is_placed
     return is_busy, is_short
+
+
+def _lacks_room(pod: Object) -> bool:
+    held = status_of(pod).get(HELD) or pod_status.find_unschedulable(pod) or ""
+    return any(words in held for words in NO_ROOM)
 
 
 def _is_starting(pod: Object) -> bool:
