@@ -11,7 +11,7 @@ from aiohttp import web
 
 from nestor.clients.cli.exits import Code
 from nestor.kube import Api, Change, Informer, kinds
-from tests.integration import apiserver
+from tests.fakes.pages import serving
 from tests.integration.cli.conftest import CommandLine, Object, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition
 from tests.waiting import wait_for_none
@@ -64,14 +64,8 @@ async def hosts() -> AsyncIterator[tuple[int, list[str]]]:
         asked.append(request.host)
         return web.Response(text="hello")
 
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    [port] = apiserver.free_ports(1)
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    yield port, asked
-    await runner.cleanup()
+    async with serving(answer) as port:
+        yield port, asked
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from aiohttp import web
 from devcluster.demo import follow, show
 from nestor.api.objects import Object
 from nestor.kube import Api, kinds
+from tests.fakes.pages import serving
 from tests.integration import apiserver
 from tests.waiting import eventually
 
@@ -38,14 +39,8 @@ async def site() -> AsyncIterator[str]:
         assert request.host.startswith("hello-default.nestor.localhost:")
         return web.Response(status=next(answers, 200), text="<p>Hello</p>", content_type="text/html")
 
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    [port] = apiserver.free_ports(1)
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    yield f"http://hello-default.nestor.localhost:{port}/"
-    await runner.cleanup()
+    async with serving(answer) as port:
+        yield f"http://hello-default.nestor.localhost:{port}/"
 
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> Object:

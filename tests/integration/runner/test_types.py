@@ -17,6 +17,7 @@ from nestor.api.contracts.runner import Exit
 from nestor.apps.steps.plan import Remote
 from nestor.kube import kinds
 from tests.addresses import own_address
+from tests.fakes.pages import serving
 from tests.integration.runner.conftest import Stage
 from tests.waiting import wait_for
 
@@ -178,13 +179,8 @@ async def server() -> AsyncIterator[str]:
             return web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
         return web.Response(text=config_map("fetched"))
 
-    application = web.Application()
-    application.router.add_get("/{name}", answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, address, 0).start()
-    yield f"http://{address}:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with serving(answer, address) as port:
+        yield f"http://{address}:{port}"
 
 
 @pytest.mark.parametrize(
