@@ -220,7 +220,11 @@ PROFILES: Final[Mapping[str, dict[str, Any]]] = {
 
 def resolve_class(spec: Mapping[str, Any], versions: Sequence[str] | None = None) -> NestedClassSpec:
     """The whole class. `versions`: those that the operator has, the highest last; None if that is not known."""
-    found = NestedClassSpec.model_validate(_merge(PROFILES.get(spec.get("profile", "Tenants"), {}), spec))
+    base = PROFILES.get(spec.get("profile", "Tenants"), {})
+    if (spec.get("queue") or {}).get("kueue") == "Require":
+        # Kueue counts the server of a job that does not run as free.
+        base = {**base, "cluster": {"stopSuspendedAfterSeconds": 0}}
+    found = NestedClassSpec.model_validate(_merge(base, spec))
     if versions is None:
         return found
     offered = [item for item in found.cluster.versions or reversed(versions) if item in versions]

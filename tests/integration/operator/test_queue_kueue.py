@@ -12,7 +12,7 @@ from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator import kueue
 from tests.integration.operator.conftest import Operator, operator_running, plane_running
-from tests.integration.operator.lifetime import change, create_app_pod, tell, until_stopped
+from tests.integration.operator.lifetime import change, create_app_pod, tell, until_replicas, until_stopped
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
 from tests.waiting import exists, gone, has, job_with, wait_for, wait_for_any
 
@@ -220,6 +220,7 @@ async def test_a_preempted_job_stops_and_waits_again(kueue_operator: Operator, a
     assert has("PodsReady", "False", "WaitForStart")(released)
     assert "admission" not in released["status"]
     assert "startTime" not in (await api.get(kinds.NESTED_APP_JOB, "second", team))["status"]
+    await until_replicas(api, "second", where, 0)  # Kueue counts its server as free
 
     await offer(api, plain=1)
     await until_stopped(api, "second", where, is_stopped=False)
