@@ -164,7 +164,7 @@ EXTRAS: dict[str, Callable[[Cache, Progress], Images]] = {
     "redis": _ensure_redis,
     "volumes": _program(components.VOLUMES),
     "helm3": _program(components.HELM3),
-    "kueue": _program(components.QUEUES),
+    "kueue": _program(components.QUEUES, assembled.kueue),
     "jobset": _program(components.SETS, assembled.jobset),
     "scheduler-plugins": _program(components.SECOND_SCHEDULER),
     "openmpi": mpi.ensure_image,

@@ -16,6 +16,7 @@ REDIS = "docker.io/library/redis:7.0"
 DEVICE_PLUGIN = "registry.nestor.localhost/device-plugin:1"
 METRICS_SERVER = "registry.nestor.localhost/metrics-server:v0.9.0"
 JOBSET = "registry.nestor.localhost/jobset:v0.10.1"
+KUEUE = "registry.nestor.localhost/kueue:v0.12.3"
 K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
 
 TMP = Entry("tmp", mode=0o1777)
@@ -76,8 +77,18 @@ def metrics_server(cache: Cache) -> Image:
 
 
 def jobset(cache: Cache) -> Image:
-    """The controller of JobSets, where its chart has it."""
-    return Image(JOBSET, [Layer([Entry("manager", cache.bin / "jobset"), TMP])], entrypoint=["/manager"], user="65534")
+    """The controller of JobSets."""
+    return _manager(JOBSET, cache.bin / "jobset")
+
+
+def kueue(cache: Cache) -> Image:
+    """Kueue's controller."""
+    return _manager(KUEUE, cache.bin / "kueue")
+
+
+def _manager(reference: str, program: Path) -> Image:
+    """A controller where its chart looks for it."""
+    return Image(reference, [Layer([Entry("manager", program), TMP])], entrypoint=["/manager"], user="65534")
 
 
 ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in)

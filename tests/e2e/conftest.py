@@ -6,6 +6,7 @@ the embedded one, and run there alone.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -405,3 +406,13 @@ async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = Non
     """Run kubectl; its exit code and output (errors included)."""
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     return await children.run(find_tool("kubectl"), *arguments, stdin=stdin, limit=limit, env=environment)
+
+
+async def helm(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:
+    """Run Helm, which must succeed; what it prints."""
+    streams = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    async with children.running(find_tool("helm"), *arguments, env=environment, **streams) as process, asyncio.timeout(limit):
+        output, errors = await process.communicate(stdin.encode() if stdin else None)
+    assert process.returncode == 0, errors.decode()
+    return output.decode()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 
 import yaml
 
-from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
-from tests import children
-from tests.e2e.conftest import ROOT, example, kubectl, try_kubectl
+from tests.e2e.conftest import ROOT, example, helm, kubectl, try_kubectl
 from tests.waiting import wait_for_any
 
 SYSTEM = "nestor-system"
@@ -83,15 +80,6 @@ async def test_the_hook_of_the_chart_refuses_as_long_as_there_is_a_job(
 
 async def _render_hook(kubeconfig: Path) -> str:
     """With the values of the release that is installed."""
-    values = json.loads(await _helm(kubeconfig, "get", "values", "nestor", "-n", SYSTEM, "-o", "json"))
+    values = json.loads(await helm(kubeconfig, "get", "values", "nestor", "-n", SYSTEM, "-o", "json"))
     chart = ("template", "nestor", str(ROOT / "charts/nestor"), "-n", SYSTEM, "--show-only", "templates/uninstall.yaml")
-    return await _helm(kubeconfig, *chart, "--values", "-", stdin=json.dumps(values))
-
-
-async def _helm(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
-    streams = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    async with children.running(find_tool("helm"), *arguments, env=environment, **streams) as process, asyncio.timeout(60):
-        output, errors = await process.communicate(stdin.encode() if stdin else None)
-    assert process.returncode == 0, errors.decode()
-    return output.decode()
+    return await helm(kubeconfig, *chart, "--values", "-", stdin=json.dumps(values))

@@ -46,7 +46,7 @@ GROUPS = {
     "queues": Group(
         ("src/nestor/operator/guests/queue/", "src/nestor/operator/guests/kueue/", "src/nestor/operator/guests/notices.py"),
         (
-            "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
+            "tests/e2e/test_kueue.py", "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
             "tests/unit/operator/guests/queue/test_queues.py",
         ),
     ),

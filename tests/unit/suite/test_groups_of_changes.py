@@ -22,6 +22,7 @@ def test_a_change_wants_the_groups_of_its_folder() -> None:
     assert find_wanted(["tests/unit/operator/guests/queue/test_queues.py"]) == ["queues"]
     assert find_wanted([]) == []
     assert list_tests(["queues"]) == [
+        "tests/e2e/test_kueue.py",
         "tests/integration/operator/test_notices.py",
         "tests/integration/operator/test_queue.py",
         "tests/integration/operator/test_queue_kueue.py",
