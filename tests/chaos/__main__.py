@@ -8,20 +8,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from random import Random
 
 import aiohttp
 
-from devcluster.cluster import paths
+from devcluster.cluster import PluginInfo, paths
 from devcluster.demo.tools import find_tool
 from nestor.api import labels
 from nestor.api.objects import is_terminating, labels_of, status_of
 from nestor.kube import Api, Informer, kinds
 from tests.chaos.faults import Faults
 from tests.chaos.jobs import CLASS, MOST_AT_A_TIME, Users
-from tests.chaos.model import describe, find_broken, find_missing, is_running
+from tests.chaos.model import describe, find_broken, find_missing, find_strange, is_running
 from tests.chaos.story import Story, insist
-from tests.e2e import failures
+from tests.e2e import failures, overflow
 from tests.e2e.conftest import Cluster, Web, apply_class, start_cluster
 from tests.waiting import comes_true, wait_for_none
 
@@ -37,11 +38,11 @@ class Broken(Exception):
 class Chaos:
     """Users, faults, and who watches them."""
 
-    def __init__(self, api: Api, web: Web, seed: int) -> None:
-        self._api, self._web, self._pauses = api, web, Random(seed)
+    def __init__(self, api: Api, web: Web, plugin: PluginInfo, seed: int) -> None:
+        self._api, self._web, self._plugin, self._pauses = api, web, plugin, Random(seed)
         self.story = Story()
         self._users = Users(api, NAMESPACE, Random(f"users {seed}"), self.story)
-        self._faults = Faults(api, Random(f"faults {seed}"), self.story)
+        self._faults = Faults(api, plugin.client, Random(f"faults {seed}"), self.story)
         self._jobs = Informer(api, kinds.NESTED_APP_JOB, NAMESPACE)
         self._pages = 0
 
@@ -100,8 +101,8 @@ class Chaos:
             return
         if answer.status == 200:
             self._pages += 1
-            if answer.text.strip() != name:
-                raise Broken(f"{url} of job '{name}' answers {answer.text[:100]!r}")
+            if strange := find_strange(name, self._users.known.get(name), answer.text):
+                raise Broken(strange)
 
     async def _calm(self) -> None:
         """Await that each job is as its user expects."""
@@ -138,6 +139,7 @@ class Chaos:
                 await wait_for_none(self._api, kinds.NESTED_APP_JOB, NAMESPACE)
                 for kind in (kinds.NAMESPACE, kinds.CLUSTER_ROLE_BINDING):
                     await wait_for_none(self._api, kind, "", labels=labels.JOB_UID)
+                await overflow.until_forgotten(self._plugin, "")
         except TimeoutError:
             raise Broken("something is left of jobs that were deleted") from None
 
@@ -146,13 +148,23 @@ async def play(cluster: Cluster, seed: int, minutes: float) -> str:
     """What is broken, with the last minutes; empty if nothing is."""
     timeout = aiohttp.ClientTimeout(total=10)
     broken: list[str] = []
-    async with (
-        await Api.connect(str(cluster.kubeconfig), manager="chaos") as api,
-        aiohttp.ClientSession(timeout=timeout) as session,
-    ):
-        await apply_class(api, CLASS, queue={"maxJobs": MOST_AT_A_TIME}, pool=1)
+    async with AsyncExitStack() as stack:
+        plugin = stack.enter_context(overflow.running_plugin())
+        api = await stack.enter_async_context(await Api.connect(str(cluster.kubeconfig), manager="chaos"))
+        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
+        await stack.enter_async_context(overflow.backend(api, CLASS, overflow.interlink(plugin)))
+        away = {**overflow.BY_ROOM, "mode": "Always", "backends": [{"name": CLASS}]}
+        await apply_class(
+            api,
+            CLASS,
+            queue={"maxJobs": MOST_AT_A_TIME},
+            pool=1,
+            placement={"overflow": away},
+            storage={"classes": ["local"]},
+            namespace={"quota": {"requests.storage": "100Mi"}},
+        )
         await api.apply(kinds.NAMESPACE, {"metadata": {"name": NAMESPACE}})
-        chaos = Chaos(api, Web(session, cluster.address, cluster.http_port), seed)
+        chaos = Chaos(api, Web(session, cluster.address, cluster.http_port), plugin, seed)
         try:
             await chaos.run(minutes)
         except* Broken as group:

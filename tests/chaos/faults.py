@@ -13,6 +13,7 @@ from random import Random
 import devcluster.cluster
 from devcluster import progress
 from devcluster.cluster import launcher, paths, state
+from devcluster.plugin.orders import Client
 from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.kube import Api, kinds
@@ -22,8 +23,14 @@ SYSTEM = "nestor-system"
 SECOND = "nestor-dev-2"
 PROGRAMS = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "registry")
 """Of the control plane, by a word of their command line."""
-PARTS = {"k3s server": "server", "nestor syncer": "server", "coredns": "server", "nestor runner": "runner"}
-"""Programs of jobs' own pods, and the component whose pod they are in."""
+PARTS = {
+    "k3s server": labels.COMPONENT_SERVER,
+    "nestor syncer": labels.COMPONENT_SERVER,
+    "coredns": labels.COMPONENT_SERVER,
+    "nestor runner": labels.COMPONENT_RUNNER,
+    "nestor vnode": labels.COMPONENT_VNODE,
+}
+"""Programs of jobs' and backends' own pods, and the component whose pod they are in."""
 
 
 def find_processes(word: str, uid: str = "") -> list[int]:
@@ -61,8 +68,8 @@ async def paused(pids: list[int]) -> AsyncIterator[None]:
 class Faults:
     """Makes faults, one at a time, each healed before the next."""
 
-    def __init__(self, api: Api, random: Random, story: Story) -> None:
-        self._api, self._random, self._story = api, random, story
+    def __init__(self, api: Api, backend: Client, random: Random, story: Story) -> None:
+        self._api, self._backend, self._random, self._story = api, backend, random, story
         self.made: dict[str, int] = {}
         self._all: list[tuple[str, Callable[[], Awaitable[None]]]] = [
             ("operator killed", self._kill_operator),
@@ -74,6 +81,8 @@ class Faults:
             ("pod deleted", self._delete_pod),
             ("pod deleted", self._delete_pod),
             ("control plane stopped", self._stop_program),
+            ("backend killed", self._kill_backend),
+            ("backend in trouble", self._trouble_backend),
             ("node lost", self._lose_node),
             ("node drained", self._drain_node),
         ]
@@ -143,6 +152,17 @@ class Faults:
         self._story.tell(f"{word} is stopped for {seconds} s")
         async with paused(find_processes(f"{word} ")):
             await asyncio.sleep(seconds)
+
+    async def _kill_backend(self) -> None:
+        self._story.tell("the backend's server is killed")
+        await asyncio.to_thread(self._backend.restart)
+
+    async def _trouble_backend(self) -> None:
+        kind, seconds = self._random.choice(("drop", "lost", "error", "garbage")), self._random.choice((5, 30, 120))
+        self._story.tell(f"requests to the backend end in '{kind}' for {seconds} s")
+        await asyncio.to_thread(self._backend.switch, faults=[{"kind": kind}])
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(self._backend.switch, faults=[])
 
     async def _lose_node(self) -> None:
         seconds = self._random.choice((5, 40))

@@ -10,51 +10,62 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Conflict, kinds
-from tests.chaos.model import DEADLINE_SECONDS, Expected, Sort
+from tests.chaos.model import DEADLINE_SECONDS, ENDING, Expected, Sort
 from tests.chaos.story import Story, insist
 from tests.e2e.conftest import BUSYBOX, dump, inline_job
 
 MOST_AT_A_TIME, MOST = 5, 8
 """Jobs that run, by their class, and that there are."""
 CLASS = "chaos"
-SORTS: tuple[Sort, ...] = ("web", "web", "web", "batch", "batch", "short", "wrong")
+SORTS: tuple[Sort, ...] = ("web", "web", "kept", "kept", "batch", "away", "away", "short", "wrong")
 _TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
 
 
 def build(name: str, namespace: str, sort: Sort) -> list[Object]:
     """A job's documents."""
-    if sort == "batch":
+    if sort in ENDING:
         documents = inline_job(name, namespace, {"sum.yaml": dump(_build_sum())})
         documents[-1]["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "sum"}]}
     elif sort == "wrong":
         documents = inline_job(name, namespace, {"bad.yaml": "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n"})
     else:
-        documents = inline_job(name, namespace, {"web.yaml": dump(*_build_web(name))}, targets=[_TARGET])
+        objects = _build_web(name, is_kept=sort == "kept")
+        documents = inline_job(name, namespace, {"web.yaml": dump(*objects)}, targets=[_TARGET])
     if sort == "short":
         documents[-1]["spec"]["activeDeadlineSeconds"] = DEADLINE_SECONDS
     documents[-1]["spec"]["className"] = CLASS
+    if sort != "away":
+        documents[-1]["spec"]["placement"] = {"overflow": {"mode": "Never"}}
     return documents
 
 
-def _build_web(name: str) -> list[Object]:
-    """A page that says whose it is."""
-    serve = f"mkdir /tmp/w && echo {name} > /tmp/w/index.html && exec httpd -f -p 8080 -h /tmp/w"
-    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", serve]}
+def _build_web(name: str, *, is_kept: bool) -> list[Object]:
+    """A page that says whose it is and, if it is kept, what its first pod has written to its volume."""
+    write = "cp /proc/sys/kernel/random/uuid /data/new && mv /data/new /data/mark"
+    mark = f"[ -s /data/mark ] || {{ {write}; }}; said=$(cat /data/mark);" if is_kept else "said=;"
+    serve = f"mkdir /tmp/w; {mark} echo {name} $said > /tmp/w/index.html; exec httpd -f -p 8080 -h /tmp/w"
+    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sh", "-ec", serve]}
     container["readinessProbe"] = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2}
-    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+    spec: Object = {"terminationGracePeriodSeconds": 1, "containers": [container]}
     meta = {"name": "web", "namespace": "default"}
+    made: list[Object] = []
+    if is_kept:
+        container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "web"}}]
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
+        made = [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim}]
+    selected = {"matchLabels": {"app": "web"}}
+    pods = {"replicas": 1 if is_kept else 2, "strategy": {"type": "Recreate" if is_kept else "RollingUpdate"}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    service = {"selector": {"app": "web"}, "ports": [{"port": 8080}]}
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": meta,
-            "spec": {"selector": {"app": "web"}, "ports": [{"port": 8080}]},
-        },
+        *made,
+        {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": service},
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": meta,
-            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pod},
+            "spec": {**pods, "selector": selected, "template": template},
         },
     ]
 
@@ -112,7 +123,11 @@ class Users:
             self.known[name].is_suspended = wanted
 
     async def _rerun(self) -> None:
-        name = self._random.choice(list(self.known))
+        # A rerun of a job that has failed starts over without its volumes.
+        names = [name for name, expected in self.known.items() if expected.sort != "kept"]
+        if not names:
+            return
+        name = self._random.choice(names)
         self._story.tell(f"users rerun {name}")
         await self._patch(name, {"metadata": {"annotations": {labels.RERUN: str(next(self._numbers))}}})
 
