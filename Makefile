@@ -171,6 +171,11 @@ bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is miss
 	@$(RUN) -m devcluster.build binaries
 	@$(HOLD) env $(RUN) -m benchmarks.nested $(NAMES)
 
+.PHONY: scale
+scale: $(VENV)/.ready ## Measure one operator with RUNNING (1000) and SUSPENDED (5000) jobs, their nodes and nested clusters played
+	@$(RUN) -m devcluster.build binaries
+	@$(RUN) -m benchmarks.scale --running=$(or $(RUNNING),1000) --suspended=$(or $(SUSPENDED),5000)
+
 .PHONY: crds
 crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from the models
 	@$(RUN) -m nestor.api.crd crds
