@@ -40,7 +40,7 @@ class Site:
     """The operator, and what can be seen of it."""
 
     def __init__(self, api: Api, plane: apiserver.ControlPlane, operator: Operator, players: Players) -> None:
-        self._api, self._plane, self._operator, self._players = api, plane, operator, players
+        self._api, self._plane, self._operator = api, plane, operator
         self._made: dict[str, float] = {}
         self.told: dict[str, float] = {}
         players.jobs.on_change(self._on_job)
