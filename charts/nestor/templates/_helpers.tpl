@@ -6,12 +6,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- define "nestor.vnodePod" -}}
-{{- $secrets := list }}
-{{- range .Values.imagePullSecrets }}{{ $secrets = append $secrets (dict "name" .) }}{{ end }}
-{{- merge (dict "imagePullSecrets" $secrets) .Values.vnodes | toJson }}
-{{- end }}
-
 {{- define "nestor.image" -}}
 {{ required "image.repository is required: the registry path of Nestor's image, for example registry.example.com/nestor" .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}

@@ -17,6 +17,8 @@ CHILD_LIMIT = 52
 """Maximum length of a name that controllers extend: the longest suffix is a StatefulSet's revision, 11 characters."""
 CLASS_CERTIFICATE = "tls"
 """The copy of the class's TLS Secret in a job's namespace."""
+OWN_PULL_SECRET = "pull"  # noqa: S105 - a name
+"""The Secret for pulling Nestor's own images in a namespace of a job or of a probe."""
 QUOTA_NAME = "nestor"
 """The ResourceQuota by which the operator holds a job's namespace to its class, and the LimitRange beside it."""
 DATA_VOLUME = "data"

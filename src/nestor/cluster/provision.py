@@ -7,11 +7,12 @@ import datetime
 from dataclasses import dataclass
 
 from nestor.api import labels, times
-from nestor.api.names import Part
+from nestor.api.names import OWN_PULL_SECRET, Part
 from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.cluster import coredns, pki, policies, server
 from nestor.cluster.home import Home, build_nodes_binding, build_role_binding, build_secret, build_service_account, encode
 from nestor.cluster.pki import Authorities, Lifetimes
+from nestor.cluster.pulls import OwnPulls
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
@@ -55,10 +56,11 @@ class _Checked:
 class Provisioner:
     """Creates and maintains the objects of nested clusters. Remembers keys, so that a settled cluster needs no requests."""
 
-    def __init__(self, applier: Applier, lifetimes: Lifetimes | None = None) -> None:
+    def __init__(self, applier: Applier, lifetimes: Lifetimes | None = None, pulls: OwnPulls | None = None) -> None:
         self._applier = applier
         self._api = applier.api
         self._lifetimes = lifetimes or Lifetimes()
+        self._pulls = pulls or OwnPulls(applier.api)
         self._keys: dict[tuple[str, str], _Keys] = {}
         self._rotated: set[tuple[str, str]] = set()
         """Clusters with new keys of which users have not been told."""
@@ -83,12 +85,18 @@ class Provisioner:
         api, dns, *_ = await together(
             *(ensure(kinds.SERVICE, service) for service in server.build_services(shape)),
             self._ensure_authorities(shape),
+            self.ensure_own_pulls(shape),
             ensure(kinds.SERVICE_ACCOUNT, build_service_account(shape)),
             ensure(kinds.ROLE_BINDING, build_role_binding(shape)),
             ensure(kinds.CLUSTER_ROLE_BINDING, build_nodes_binding(shape)),
             *(ensure(kinds.NETWORK_POLICY, policy) for policy in policies.build_policies(shape)),
         )
         return Addresses(api["spec"]["clusterIP"], dns["spec"]["clusterIP"])
+
+    async def ensure_own_pulls(self, home: Home) -> None:
+        """Ensure what Nestor's own images are pulled with, if that takes a Secret."""
+        if (body := await self._pulls.build(home.metadata(OWN_PULL_SECRET))) is not None:
+            await self._applier.ensure(kinds.SECRET, body)
 
     async def ensure_access(self, shape: Shape, addresses: Addresses) -> None:
         """Ensure what the pods mount: certificates and DNS configuration. Before the pods, or kubelet waits before it retries."""

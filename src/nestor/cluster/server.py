@@ -74,6 +74,7 @@ def _build_claims(shape: Shape) -> Object:
 def _build_pod_spec(shape: Shape, api_address: str) -> Object:
     return {
         **shape.nodes.to_pod(),
+        **shape.pulls,
         "serviceAccountName": shape.child(Part.SYNCER),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

@@ -10,6 +10,7 @@ from typing import Any
 from nestor.api.class_parts import NetworkPolicyModel, Peer
 from nestor.api.contracts.syncer import SERVER_SECONDS
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
@@ -66,6 +67,8 @@ class Shape(Home):
     """How long K3s may run before its container is restarted."""
     nodes: AssignedNodes = field(default_factory=AssignedNodes)
     """Where its own pod may run; it says nothing unless Kueue has assigned nodes. A running pod stays."""
+    pulls: Object = field(default_factory=dict)
+    """The pull Secrets of its own pod, as the pod's spec has them."""
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
 

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from nestor.api.contracts.syncer import SERVER_SECONDS
+from nestor.api.names import OWN_PULL_SECRET
 from nestor.api.objects import Object
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 
 CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-VNODE_FIELDS = frozenset({"imagePullSecrets", "nodeSelector", "priorityClassName", "tolerations"})
+VNODE_FIELDS = frozenset({"nodeSelector", "priorityClassName", "tolerations"})
 """The fields of a pod's spec that admins may set for the pods that serve backends."""
 
 
@@ -48,9 +49,13 @@ def read_versions(text: str) -> dict[str, str]:
     return {item["version"]: item["image"] for item in found}
 
 
+def read_names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def read_cidrs(text: str) -> tuple[str, ...]:
     """Comma-separated address ranges. Raises `ValueError`: with invalid ranges, no cluster's network policies could be built."""
-    return tuple(str(ipaddress.ip_network(part.strip())) for part in text.split(",") if part.strip())
+    return tuple(str(ipaddress.ip_network(part)) for part in read_names(text))
 
 
 def read_dns(text: str) -> HostDns:
@@ -94,6 +99,7 @@ SECONDS: Reader = (float, "a number of seconds")
 SWITCH: Reader = (read_switch, "true or false")
 PULL_POLICY: Reader = (read_pull_policy, f"one of {', '.join(PULL_POLICIES)}")
 VERSIONS: Reader = (read_versions, 'a JSON list such as [{"version": "v1.36", "image": "docker.io/rancher/k3s:v1.36.3-k3s1"}]')
+NAMES: Reader = (read_names, "comma-separated names")
 CIDRS: Reader = (read_cidrs, "comma-separated address ranges such as 10.96.0.0/12")
 DNS: Reader = (read_dns, "a JSON object with namespaces, ports and ranges")
 VNODE_POD: Reader = (read_vnode_pod, f"a JSON object with {', '.join(sorted(VNODE_FIELDS))}")
@@ -122,6 +128,7 @@ class Settings:
     image: str = _flag("", "Nestor's own image, for syncers and runners (required)")
     runner_image: str = _flag("", "image of runners, if --image has no tools for steps")
     image_pull_policy: str = _flag("IfNotPresent", "when pods that serve backends pull it", PULL_POLICY)
+    image_pull_secrets: tuple[str, ...] = _flag("", "comma-separated: Secrets of its namespace for pulling it", NAMES)
     k3s_versions: Mapping[str, str] = _flag(
         "[]", "JSON: the versions of Kubernetes that classes may offer, and K3s' images", VERSIONS
     )
@@ -154,6 +161,11 @@ class Settings:
     def image_with_tools(self) -> str:
         """The image in which steps run."""
         return self.runner_image or self.image
+
+    @property
+    def pulls(self) -> Object:
+        """What pods of Nestor's images say in namespaces other than its own, so that nodes can pull them."""
+        return {"imagePullSecrets": [{"name": OWN_PULL_SECRET}]} if self.image_pull_secrets else {}
 
     @property
     def lifetimes(self) -> Lifetimes:

@@ -13,6 +13,7 @@ from nestor.kube import Api, kinds
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.job.runner_pod import build_pod, find_dropped
+from nestor.operator.settings import Settings
 from tests.integration import apiserver
 from tests.unit.operator import builders
 
@@ -45,7 +46,7 @@ async def older(older_plane: Api) -> AsyncIterator[Api]:
 async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:
     resolved = builders.build_resolved()
     plan = resolved.build_plan("image:x", 0)
-    pod = build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)
+    pod = build_pod(resolved, Settings(image="nestor:1"), plan, "10.43.0.9", 1)
     assert find_dropped(resolved, pod, plan.hash) is None
     made = await older.create(kinds.POD, pod)
     assert "this cluster has no image volumes" in (find_dropped(resolved, made, plan.hash) or "")
@@ -54,7 +55,9 @@ async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:
 
 
 async def test_so_is_a_reader_without_the_image(older: Api) -> None:
-    pod = appreader.build_pod(AppSource(image="registry.test/hello:1"), builders.build_shape(), "nestor:1", ImagesPolicy(), 1)
+    pod = appreader.build_pod(
+        AppSource(image="registry.test/hello:1"), builders.build_shape(), Settings(image="nestor:1"), ImagesPolicy(), 1
+    )
     made = await older.create(kinds.POD, pod)
     assert appreader.decide_reader(made, "registry.test/hello:1", now()).message.startswith("this cluster has no image volumes")
 
@@ -63,5 +66,5 @@ async def test_templates_of_a_config_map_need_none(older: Api) -> None:
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     resolved = builders.build_resolved(job)
-    pod = build_pod(resolved, "nestor:1", resolved.build_plan("map:x", 0), "10.43.0.9", 1)
+    pod = build_pod(resolved, Settings(image="nestor:1"), resolved.build_plan("map:x", 0), "10.43.0.9", 1)
     assert (await older.create(kinds.POD, pod))["metadata"]["name"] == "hello-run"

@@ -16,6 +16,7 @@ from nestor.api.policies import Persistence
 from nestor.cluster import coredns, home, namespace, policies, server
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
+from nestor.operator.settings import Settings
 from tests.unit.cluster.exposure import test_ingress
 from tests.unit.operator.builders import build_resolved, build_shape
 
@@ -47,7 +48,7 @@ def build_runner() -> list[Object]:
     plan = resolved.build_plan("image:registry.test/hello:1", 0)
     secret = runner.build_plan_secret(resolved.home, plan)
     readable = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
-    return [secret | {"data": readable}, runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
+    return [secret | {"data": readable}, runner.build_pod(resolved, Settings(image="nestor:1"), plan, "10.43.0.9", 1)]
 
 
 def build_persistent_server() -> list[Object]:

@@ -10,6 +10,7 @@ from nestor.api.policies import Persistence
 from nestor.cluster import coredns, k3s, namespace, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.operator.job import runner_pod as runner
+from nestor.operator.settings import Settings
 from nestor.operator.world.host_facts import read_resolver
 from tests.unit.operator.builders import Object, build_resolved, build_shape
 
@@ -19,7 +20,7 @@ ISSUER = {"expose": {"annotations": {"cert-manager.io/issuer": "ours"}}}
 def own_pods() -> list[Object]:
     """The specs of the cluster's own pods."""
     resolved = build_resolved()
-    pod = runner.build_pod(resolved, "nestor:1", resolved.build_plan("x", 0), "10.43.0.9", 1)
+    pod = runner.build_pod(resolved, Settings(image="nestor:1"), resolved.build_plan("x", 0), "10.43.0.9", 1)
     return [server.build_stateful_set(build_shape(), "10.43.0.5")["spec"]["template"]["spec"], pod["spec"]]
 
 

@@ -17,7 +17,7 @@ def read(*flags: str) -> Settings:
 
 
 VERSIONS = '[{"version": "v1.36", "image": "k3s:36"}]'
-POD = '{"imagePullSecrets": [{"name": "a"}], "nodeSelector": {}, "priorityClassName": "", "tolerations": [{"key": "b"}]}'
+POD = '{"nodeSelector": {}, "priorityClassName": "", "tolerations": [{"key": "b"}]}'
 DNS = '{"namespaces": ["openshift-dns"], "ports": [53, 5353], "ranges": ["192.0.2.0/24"]}'
 SHORT = Lifetimes(datetime.timedelta(minutes=1), datetime.timedelta(seconds=30))
 
@@ -36,9 +36,10 @@ SHORT = Lifetimes(datetime.timedelta(minutes=1), datetime.timedelta(seconds=30))
          Lifetimes(datetime.timedelta(days=28), datetime.timedelta(days=7))),
         (["--server-seconds=90"], "server_seconds", 90, 90 * 24 * 3600),
         ([f"--k3s-versions={VERSIONS}"], "k3s_versions", {"v1.36": "k3s:36"}, {}),
-        ([f"--vnode-pod={POD}"], "vnode_pod", {"imagePullSecrets": [{"name": "a"}], "tolerations": [{"key": "b"}]}, {}),
+        ([f"--vnode-pod={POD}"], "vnode_pod", {"tolerations": [{"key": "b"}]}, {}),
         ([f"--dns={DNS}"], "dns", HostDns(("openshift-dns",), (53, 5353), ("192.0.2.0/24",)), HostDns(("kube-system",), (53,))),
         (['--dns={"namespaces": [], "ports": [], "ranges": []}'], "dns", HostDns(), HostDns(("kube-system",), (53,))),
+        (["--image-pull-secrets=a, b"], "image_pull_secrets", ("a", "b"), ()),
         (["--network-probe=false"], "network_probe", False, True),
         (["--kueue=true"], "kueue", True, False),
     ],
@@ -51,7 +52,7 @@ def test_what_flags_say(flags: list[str], field: str, value: Any, default: Any) 
 NUMBER, SECONDS, SWITCH = "must be a whole number", "must be a number of seconds", "must be true or false"
 RANGES = "NESTOR_SERVICE_CIDR or --service-cidr must be comma-separated address ranges such as 10.96.0.0/12"
 LIST = "NESTOR_K3S_VERSIONS or --k3s-versions must be a JSON list such as"
-FIELDS = "NESTOR_VNODE_POD or --vnode-pod must be a JSON object with imagePullSecrets"
+FIELDS = "NESTOR_VNODE_POD or --vnode-pod must be a JSON object with nodeSelector"
 PLACES = "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges"
 
 

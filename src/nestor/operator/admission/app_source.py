@@ -45,11 +45,14 @@ class AppSource:
         return f"{self.origin}: {message}" if self.origin else message
 
 
-def list_pull_secrets(source: AppSource, home: Home, images: ImagesPolicy) -> Object:
-    """`imagePullSecrets` of a pod that mounts the app image: the copies of its own Secret, and of the class's."""
+def list_pull_secrets(source: AppSource, home: Home, images: ImagesPolicy, pulls: Object) -> Object:
+    """`imagePullSecrets` of a pod: `pulls`, of Nestor's own image, and if it mounts an app image, the copies of that one's Secret
+    and of the class's.
+    """
     own = [home.child(Part.PULL_SECRET)] if source.image_pull_secret_name else []
-    found = [*own, *map(names.operators_pull_secret, images.pull_secret_names)]
-    return {"imagePullSecrets": [{"name": name} for name in found]} if found else {}
+    apps = [*own, *map(names.operators_pull_secret, images.pull_secret_names)] if source.image else []
+    found = [*pulls.get("imagePullSecrets", ()), *({"name": name} for name in apps)]
+    return {"imagePullSecrets": found} if found else {}
 
 
 def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:

@@ -15,6 +15,7 @@ from nestor.cluster.home import Home
 from nestor.operator import oneshot
 from nestor.operator.admission.app_source import AppSource, list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.settings import Settings
 
 CONTAINER = "reader"
 NO_VOLUME_SECONDS = 60
@@ -114,7 +115,7 @@ def parse_output(output: bytes) -> Object:
     return found
 
 
-def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPolicy, attempt: int) -> Object:
+def build_pod(source: AppSource, home: Home, settings: Settings, images: ImagesPolicy, attempt: int) -> Object:
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
     image = {"reference": name_on_host(str(source.image), images.allowed), "pullPolicy": images.pull_policy}
     spec: Object = {
@@ -125,7 +126,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPo
         "containers": [
             {
                 "name": CONTAINER,
-                "image": nestor_image,
+                "image": settings.image,
                 "imagePullPolicy": "IfNotPresent",
                 "args": ["reader"],
                 "resources": RESOURCES,
@@ -136,7 +137,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPo
         ],
         "volumes": [{"name": "app", "image": image}],
     }
-    spec |= list_pull_secrets(source, home, images)
+    spec |= list_pull_secrets(source, home, images, settings.pulls)
     annotations = {labels.APP_IMAGE: str(source.image), labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = home.metadata(home.child(Part.READER), component=labels.COMPONENT_READER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -148,6 +148,7 @@ class AppResolver:
             await together(
                 self._inputs.ensure_pull_secret(known, source),
                 self._inputs.ensure_pull_secrets(known),
+                self._context.provisioner.ensure_own_pulls(home),
                 self._context.applier.ensure(kinds.NETWORK_POLICY, reader_pod.build_policy(home)),
             )
         except (ForeignObject, Forbidden, Invalid) as error:
@@ -155,8 +156,7 @@ class AppResolver:
             raise Refused(conditions.PROVISIONING_FAILED, read_refusal(error), retry_seconds=again) from error
         live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
         age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
-        image = self._context.settings.image
-        body = reader_pod.build_pod(source, home, image, known.policy.images, action.attempt)
+        body = reader_pod.build_pod(source, home, self._context.settings, known.policy.images, action.attempt)
         made = await oneshot.make(self._api, body, former, is_patient=False, refused_since=age)
         if made.problem:
             message = f"{_describe(source)}: {made.problem}"

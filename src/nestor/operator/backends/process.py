@@ -124,6 +124,7 @@ def _build_pod(backend: Object, spec: OverflowBackendSpec, settings: Settings) -
         "securityContext": oneshot.build_user(),
         # Its own virtual node, or another's, cannot run it.
         "affinity": {"nodeAffinity": required},
+        **({"imagePullSecrets": [{"name": name} for name in secrets]} if (secrets := settings.image_pull_secrets) else {}),
         **settings.vnode_pod,
         "tolerations": _build_tolerations(settings.vnode_pod.get("tolerations") or []),
         "containers": [_build_container(backend, spec, settings)],

@@ -137,6 +137,7 @@ def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy
         policy=policy,
         persistence=cluster.persistence,
         server_seconds=settings.server_seconds,
+        pulls=settings.pulls,
     )
 
 

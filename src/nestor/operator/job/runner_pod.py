@@ -20,6 +20,7 @@ from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
+from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context, Result
 
 MAX_ATTEMPTS = 6
@@ -77,7 +78,7 @@ async def ensure_runner(
     server = context.cache.find(kinds.POD, server_pod(home.name), home.namespace)
     action = decide_runner(pod, server, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):
-        body = build_pod(resolved, context.settings.image_with_tools, plan, dns_address, action.attempt)
+        body = build_pod(resolved, context.settings, plan, dns_address, action.attempt)
         # A working pod gets its grace period: there is only one runner at a time.
         former = pod if action.kind == "Replace" else None
         made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
@@ -101,7 +102,7 @@ def build_plan_secret(home: Home, plan: Plan) -> Object:
     return {"metadata": home.metadata(home.child(Part.PLAN)), "type": "Opaque", "data": data}
 
 
-def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: str, attempt: int) -> Object:
+def build_pod(resolved: Resolved, settings: Settings, plan: Plan, dns_address: str, attempt: int) -> Object:
     """The pod. It has the nested cluster's keys and no host token; its DNS is the nested one, which forwards other names."""
     home = resolved.home
     app, templates = _build_sources(resolved)
@@ -116,7 +117,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
             "options": [{"name": "ndots", "value": "5"}],
         },
         "securityContext": oneshot.build_user(fsGroup=65532),
-        "containers": [_build_container(nestor_image, templates)],
+        "containers": [_build_container(settings.image_with_tools, templates)],
         "volumes": [
             app,
             {"name": "plan", "secret": {"secretName": home.child(Part.PLAN), "defaultMode": 0o440}},
@@ -132,8 +133,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
     }
-    if resolved.app.image:
-        spec |= list_pull_secrets(resolved.app, home, resolved.policy.images)
+    spec |= list_pull_secrets(resolved.app, home, resolved.policy.images, settings.pulls)
     annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

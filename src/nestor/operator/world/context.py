@@ -17,6 +17,7 @@ from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.provision import ForeignObject, Provisioner
+from nestor.cluster.pulls import OwnPulls
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Change, Forbidden, Informer, Invalid, Kind, RetryLater, kinds
 from nestor.kube.applier import Applier
@@ -195,4 +196,6 @@ class Context:
         applier = Applier(api, cache.informers)
         events = EventRecorder(api, "nestor-operator")
         classes = Classes(cache.classes, settings.k3s_versions)
-        return cls(api, settings, cache, classes, host, events, applier, Provisioner(applier, settings.lifetimes))
+        images = {settings.image, settings.image_with_tools, settings.core_dns_image, *settings.k3s_versions.values()}
+        pulls = OwnPulls(api, settings.namespace, settings.image_pull_secrets, images)
+        return cls(api, settings, cache, classes, host, events, applier, Provisioner(applier, settings.lifetimes, pulls))

@@ -14,9 +14,11 @@ from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.settings import Settings
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, UNPRIVILEGED, Object, ago
 
+SETTINGS = Settings(image="nestor:1")
 IMAGE = "registry.test/hello:1"
 SOURCE = AppSource(image=IMAGE, origin=f"image '{IMAGE}'")
 
@@ -129,7 +131,7 @@ def test_what_is_no_appdef_is_not_taken(output: bytes, message: str) -> None:
 
 def test_the_pod_can_do_nothing_but_read() -> None:
     shape = builders.build_shape()
-    made = build_pod(SOURCE, shape, "nestor:1", ImagesPolicy(), 3)
+    made = build_pod(SOURCE, shape, SETTINGS, ImagesPolicy(), 3)
     spec, (container,) = made["spec"], made["spec"]["containers"]
     assert made["metadata"]["name"] == "hello-reader"
     assert made["metadata"]["labels"][COMPONENT] == "reader"
@@ -145,10 +147,10 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert "imagePullSecrets" not in spec
     assert spec["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}}]
     private = AppSource(image=IMAGE, image_pull_secret_name="mine")
-    pulled = build_pod(private, shape, "nestor:1", ImagesPolicy(always_pull=True, pull_secret_names=["house"]), 1)["spec"]
+    pulled = build_pod(private, shape, SETTINGS, ImagesPolicy(always_pull=True, pull_secret_names=["house"]), 1)["spec"]
     assert pulled["imagePullSecrets"] == [{"name": "hello-pull"}, {"name": names.operators_pull_secret("house")}]
     assert pulled["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "Always"}}]
-    listed = build_pod(AppSource(image="hello"), shape, "nestor:1", ImagesPolicy(allowed=["docker.io"]), 1)
+    listed = build_pod(AppSource(image="hello"), shape, SETTINGS, ImagesPolicy(allowed=["docker.io"]), 1)
     assert listed["spec"]["volumes"][0]["image"]["reference"] == "docker.io/library/hello", "by the name that was judged"
     assert listed["metadata"]["annotations"][APP_IMAGE] == "hello"
 

@@ -91,8 +91,9 @@ def test_its_resources_are_the_backends_or_the_default() -> None:
 
 
 def test_admins_say_where_it_runs_and_when_its_image_is_pulled() -> None:
-    fields: Object = {"imagePullSecrets": [{"name": "a"}], "nodeSelector": {"pool": "b"}, "priorityClassName": "c"}
-    settings = Settings(image="x", vnode_pod=fields, image_pull_policy="Always")
+    fields: Object = {"nodeSelector": {"pool": "b"}, "priorityClassName": "c"}
+    settings = Settings(image="x", vnode_pod=fields, image_pull_policy="Always", image_pull_secrets=("a",))
+    fields |= {"imagePullSecrets": [{"name": "a"}]}
     default, other = (build(given)[kinds.DEPLOYMENT]["spec"]["template"]["spec"] for given in (None, settings))
     assert other.items() >= fields.items()
     assert default.keys() & fields.keys() == set()

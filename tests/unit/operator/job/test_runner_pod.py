@@ -23,10 +23,12 @@ from nestor.operator.job import admitted
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_pod, decide_runner
 from nestor.operator.oneshot import Action
+from nestor.operator.settings import Settings
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, Object, ago, build_shape, ended
 from tests.unit.operator.scene import Scene
 
+SETTINGS = Settings(image="nestor:1")
 UNSCHEDULED = {"type": "PodScheduled", "status": "False"}
 SERVER = builders.build_pod(status={"conditions": [{"type": "PodScheduled", "status": "True"}]})
 
@@ -109,9 +111,11 @@ def test_a_pod_that_lost_its_app_image_is_told() -> None:
     assert runner.find_dropped(builders.build_resolved(job), found, plan) is None
 
 
-def build(job: Object | None = None, policy: NestedClassSpec | None = None, **changes: Any) -> Object:
+def build(
+    job: Object | None = None, policy: NestedClassSpec | None = None, settings: Settings = SETTINGS, **changes: Any
+) -> Object:
     resolved = replace(builders.build_resolved(job, policy), **changes)
-    return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
+    return build_pod(resolved, settings, resolved.build_plan("image:x", 0), "10.43.0.9", 2)
 
 
 def test_it_runs_where_kueue_has_said() -> None:
@@ -139,6 +143,10 @@ def test_the_app_image_is_pulled_as_the_class_says_and_nothing_else_is() -> None
     assert spec["imagePullSecrets"] == [{"name": names.operators_pull_secret("house")}]
     app = replace(builders.build_resolved(job, policy).app, image=None)
     assert "imagePullSecrets" not in build(job, policy, app=app)["spec"]
+    own = {"name": names.OWN_PULL_SECRET}
+    private = replace(SETTINGS, image_pull_secrets=("registry",))
+    assert build(job, policy, private)["spec"]["imagePullSecrets"] == [own, *spec["imagePullSecrets"]]
+    assert build(job, policy, private, app=app)["spec"]["imagePullSecrets"] == [own]
 
 
 QUOTA = Forbidden(403, "Forbidden", "exceeded quota: admins")

@@ -14,6 +14,7 @@ from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, status_of
+from nestor.cluster.home import Home
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
@@ -78,6 +79,7 @@ def build_pod(namespace: str, name: str, settings: Settings, *arguments: str) ->
         "activeDeadlineSeconds": ACTIVE_SECONDS,
         "securityContext": oneshot.build_user(),
         "containers": [container],
+        **settings.pulls,
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": own}, "spec": spec}
 
@@ -171,12 +173,14 @@ class Enforcement(Guest):
         try:
             yield str(meta["name"])
         finally:
+            self._context.applier.forget(meta["name"])
             await asyncio.shield(api.delete(kinds.NAMESPACE, meta["name"], uid=meta["uid"]))
 
     async def _probe(self, namespace: str) -> Verdict:
         api, settings = self._context.api, self._context.settings
         for policy in build_policies(namespace):
             await api.apply(kinds.NETWORK_POLICY, policy)
+        await self._context.provisioner.ensure_own_pulls(Home(name=CALLER, namespace=namespace, labels={}))
         await self._create(build_pod(namespace, LISTENER, settings, "listen"))
         listener = await self._await_pod(namespace, LISTENER, lambda pod: bool(status_of(pod).get("podIP")))
         await self._create(build_pod(namespace, CALLER, settings, "call", status_of(listener)["podIP"]))

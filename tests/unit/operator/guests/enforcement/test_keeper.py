@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import itertools
 import socket
@@ -212,7 +213,21 @@ async def test_a_probe_makes_two_pods_with_policies_between_them_and_leaves_noth
     assert caller["spec"]["containers"][0]["args"] == ["probe", "call", "10.42.0.9"]
     assert listener["spec"]["containers"][0]["args"] == ["probe", "listen"]
     assert {pod["spec"]["containers"][0]["image"] for pod in (listener, caller)} == {"nestor:1"}
-    assert not any(pod["spec"]["automountServiceAccountToken"] for pod in (listener, caller))
+    assert not any(pod["spec"]["automountServiceAccountToken"] or "imagePullSecrets" in pod["spec"] for pod in (listener, caller))
+
+
+async def test_its_pods_pull_their_image_as_others_of_ours_do() -> None:
+    host, data = FakeHost(), base64.b64encode(b'{"auths": {"docker.io": {"auth": "x"}}}').decode()
+    meta = {"name": "house", "namespace": "nestor-system"}
+    host.put(kinds.SECRET, {"metadata": meta, "data": {".dockerconfigjson": data}})
+    enforcement, context, _ = build(host)
+    context.settings = Settings(image="nestor:1", image_pull_secrets=("house",))
+    context.provisioner = Context.create(cast(Api, host), context.settings, context.cache, context.host).provisioner
+    await try_once(enforcement)
+    *_, secret, listener, caller = host.made
+    assert (secret["type"], secret["metadata"]["namespace"]) == ("kubernetes.io/dockerconfigjson", host.deleted[0])
+    named = [{"name": secret["metadata"]["name"]}]
+    assert [pod["spec"]["imagePullSecrets"] for pod in (listener, caller)] == [named, named]
 
 
 def test_each_policy_forbids_one_port_that_the_other_one_allows() -> None:
