@@ -77,6 +77,22 @@ async def test_an_application_by_the_command_line_alone(
     assert "four" in await nestor("status", "four", code=3)
 
 
+async def test_the_first_application_runs_as_the_chart_has_it(api: Api, namespace: str, cluster: Cluster, web: Web) -> None:
+    nestor = Nestor(cluster, namespace)
+    assert "hello-world" in await nestor("apps")
+    url = (await nestor("run", "hello-world", "--name", "first", "-p", "GREETING=My first job")).splitlines()[-1]
+    assert url == (await api.get(kinds.NESTED_APP_JOB, "first", namespace))["status"]["url"]
+    page = await web.page(url)
+    assert "<h1>My first job</h1>" in page
+    assert "job <b>first</b>" in page
+
+
+@pytest.mark.parametrize(("app", "shown"), [("visit-counter", "Request number "), ("pi", "Pi is about 3.1")])
+async def test_so_do_the_others(namespace: str, cluster: Cluster, web: Web, app: str, shown: str) -> None:
+    url = (await Nestor(cluster, namespace)("run", app)).splitlines()[-1]
+    assert shown in await web.page(url)
+
+
 async def test_what_fails_is_told_by_words_and_exit_codes(namespace: str, cluster: Cluster, tmp_path: Path) -> None:
     nestor = Nestor(cluster, namespace)
     assert "no-such-app" in await nestor("run", "no-such-app", code=3)
