@@ -79,6 +79,7 @@ async def test_an_application_by_the_command_line_alone(
 
 async def test_the_first_application_runs_as_the_chart_has_it(api: Api, namespace: str, cluster: Cluster, web: Web) -> None:
     nestor = Nestor(cluster, namespace)
+    await nestor("doctor")
     assert "hello-world" in await nestor("apps")
     url = (await nestor("run", "hello-world", "--name", "first", "-p", "GREETING=My first job")).splitlines()[-1]
     assert url == (await api.get(kinds.NESTED_APP_JOB, "first", namespace))["status"]["url"]
@@ -91,6 +92,12 @@ async def test_the_first_application_runs_as_the_chart_has_it(api: Api, namespac
 async def test_so_do_the_others(namespace: str, cluster: Cluster, web: Web, app: str, shown: str) -> None:
     url = (await Nestor(cluster, namespace)("run", app)).splitlines()[-1]
     assert shown in await web.page(url)
+
+
+async def test_a_manifest_runs_without_an_appdef(namespace: str, cluster: Cluster, web: Web) -> None:
+    manifest = ROOT / "examples" / "01-hello-world" / "templates" / "web.yml"
+    url = (await Nestor(cluster, namespace)("run", "--manifest", str(manifest), "--target", "web:8080")).splitlines()[-1]
+    assert "Hello from a nested cluster" in await web.page(url)
 
 
 async def test_what_fails_is_told_by_words_and_exit_codes(namespace: str, cluster: Cluster, tmp_path: Path) -> None:

@@ -147,6 +147,51 @@ async def test_run_refuses_what_there_is_not(cli: CommandLine, host: Api, namesp
     assert "`metadata.name` must be at most 52" in call.stderr
 
 
+MANIFEST = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+
+async def test_what_is_on_the_users_machine_comes_in_a_config_map_of_the_jobs(
+    cli: CommandLine, host: Api, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "web.yaml").write_text(MANIFEST)
+    (tmp_path / "base" / "kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (tmp_path / "over").mkdir()
+    (tmp_path / "over" / "kustomization.yaml").write_text("resources: [../base]\nnamePrefix: my-\n")
+    ways = {"--manifest": tmp_path / "base/web.yaml", "--kustomize": tmp_path / "over"}
+    for (option, path), expected in zip(ways.items(), ("web", "my-web"), strict=True):
+        call = await cli("run", option, str(path), "--target", f"{expected}:80", "-d")
+        assert (call.code, call.stderr.count("created")) == (Code.OK, 1), call.stderr
+        job = await host.get(kinds.NESTED_APP_JOB, call.stdout.strip(), namespace)
+        app = job["spec"]["app"]
+        files = await host.get(kinds.CONFIG_MAP, app["templatesFrom"]["configMapRef"]["name"], namespace)
+        assert [item["uid"] for item in files["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
+        (step,) = app["appDef"]["commands"]["Run"]["nested_kubernetes"]["templates"]
+        assert yaml.safe_load(files["data"][step["path"]])["metadata"]["name"] == expected
+    refused = await cli("run", "--manifest", str(ways["--manifest"]), "--name", "Bad")
+    assert refused.code == Code.FAILED
+    assert "`metadata.name` must be at most 52" in refused.stderr
+    missing = await cli("run", "--kustomize", str(tmp_path / "none"))
+    assert missing.code == Code.USAGE
+    assert "kubectl kustomize" in missing.stderr
+    assert (
+        len([item for item in await host.list(kinds.CONFIG_MAP, namespace) if "manifest.yaml" in (item.get("data") or {})]) == 2
+    )
+
+
+async def test_a_chart_is_not_run_where_steps_can_fetch_nothing(cli: CommandLine, host: Api, namespace: str) -> None:
+    name = f"{namespace}-closed"
+    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": {"network": {"internet": "None"}}})
+    chart = ("run", "--chart", "oci://registry.test/web", "--target", "web:80", "-d")
+    call = await cli(*chart, "--class", name)
+    assert call.code == Code.FAILED
+    assert f"class '{name}' lets steps fetch nothing from the internet" in call.stderr
+    assert await host.list(kinds.NESTED_APP_JOB, namespace) == []
+    made = await host.get(kinds.NESTED_APP_JOB, (await cli(*chart)).stdout.strip(), namespace)
+    assert "templatesFrom" not in made["spec"]["app"]
+    await host.delete(kinds.NESTED_CLASS, name)
+
+
 async def test_a_job_that_is_deleted_ends_the_waiting(cli: CommandLine, host: Api, namespace: str) -> None:
     job = await create(host, namespace)
     await report(host, job, *not_ready("StepRunning"), steps=[step("web", "Running")], **FACTS)

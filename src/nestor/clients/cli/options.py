@@ -42,6 +42,7 @@ option = functools.partial(typer.Option, show_default=False)
 argument = functools.partial(typer.Argument, show_default=False)
 _where = functools.partial(option, rich_help_panel="Which cluster")
 _what = functools.partial(option, rich_help_panel="What to run")
+_package = functools.partial(option, rich_help_panel="What to run without an AppDef")
 
 Namespace = Annotated[
     str | None,
@@ -92,6 +93,22 @@ File = Annotated[
 Templates = Annotated[
     str | None,
     _what("--templates", metavar="CONFIGMAP", help="ConfigMap that holds the AppDef's templates, instead of an image."),
+]
+Chart = Annotated[
+    str | None, _package("--chart", metavar="CHART", help="A Helm chart: `oci://…`, an archive's URL, or a name in --repo.")
+]
+Repo = Annotated[str | None, _package("--repo", metavar="URL", help="The chart's repository.")]
+ChartVersion = Annotated[str | None, _package("--chart-version", help="The chart's version. Default: the latest.")]
+Sets = Annotated[list[str] | None, _package("--set", metavar="NAME=VALUE", help="A value of the chart. Can be repeated.")]
+Manifest = Annotated[
+    str | None, _package("--manifest", metavar="FILE", help="A manifest: a file, a URL, or `-` for standard input.")
+]
+Kustomize = Annotated[
+    str | None, _package("--kustomize", metavar="DIR", help="A kustomization. The kubectl on your machine builds it.")
+]
+Targets = Annotated[
+    list[str] | None,
+    _package("--target", metavar="[NAMESPACE/]SERVICE:PORT", help="A Service to expose; the first has the URL. Can be repeated."),
 ]
 Name = Annotated[str | None, _what("--name", help="Name of the job. Default: the application's name with a random suffix.")]
 Command = Annotated[str | None, _what("--command", help="The AppDef command to run.")]

@@ -13,12 +13,13 @@ import typer
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.clients.cli import console, manifests, options, output, session
+from nestor.clients.cli import console, manifests, options, output, packages, session
 from nestor.clients.cli.commands.life import wait_until_gone
 from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Output
+from nestor.clients.cli.packages import Package
 from nestor.clients.cli.session import Place, Session, ask_name
 from nestor.clients.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
@@ -30,6 +31,13 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     what: options.App = None,
     file: options.File = None,
     templates: options.Templates = None,
+    chart: options.Chart = None,
+    repo: options.Repo = None,
+    chart_version: options.ChartVersion = None,
+    sets: options.Sets = None,
+    manifest: options.Manifest = None,
+    kustomize: options.Kustomize = None,
+    target: options.Targets = None,
     name: options.Name = None,
     command: options.Command = None,
     parameter: options.Parameters = None,
@@ -44,13 +52,13 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     timeout: options.Timeout = None,
     form: options.OutputOption = None,
 ) -> int:
-    """Run an application as a job and follow it: its stages, its steps with attempts and times, and finally its URL.
+    """Run an application, a chart or a manifest as a job and follow it: its stages, its steps, and finally its URL.
 
     Only the URL is written to standard output, so that `URL=$(nestor run hello)` works. Ctrl-C stops following; the job keeps
     running.
     """
-    if what is None and file is None:
-        raise typer.BadParameter("specify an application, an image, or a file with -f", param_hint="APP|IMAGE")
+    package = Package(chart, repo, chart_version, sets, manifest, kustomize, target)
+    _check_source(what, file, templates, package)
     if remove and detach:
         raise typer.BadParameter("only a job that is followed can be deleted at its end", param_hint="--rm")
     wishes = Wishes(
@@ -65,8 +73,29 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
         parameters=manifests.parse_parameters(parameter or []),
         parameters_from=parameters_from,
     )
-    job = build_job(what, file, wishes, secrets.token_hex(8))
-    return await run_job(place, job, Manner(detach, remove, timeout, form))
+    manner, random = Manner(detach, remove, timeout, form), secrets.token_hex(8)
+    if what is not None or file is not None:
+        return await run_job(place, build_job(what, file, wishes, random), manner)
+    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
+    job = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=package.name + ending)
+    return await run_job(place, job, manner, package)
+
+
+def _check_source(what: str | None, file: Path | None, templates: str | None, package: Package) -> None:
+    """One way to say what to run, and only the options that belong to it. Raises `BadParameter`."""
+    ways = [package.chart, package.manifest, package.kustomize]
+    if sum(way is not None for way in (what or file, *ways)) != 1:
+        message = "specify one: an application, an image, a file with -f, --chart, --manifest or --kustomize"
+        raise typer.BadParameter(message, param_hint="APP|IMAGE")
+    misplaced = {
+        "--repo": package.repo and not package.chart,
+        "--chart-version": package.version and not package.chart,
+        "--set": package.sets and not package.chart,
+        "--target": package.targets and not any(ways),
+        "--templates": templates and any(ways),
+    }
+    if wrong := next((name for name, is_misplaced in misplaced.items() if is_misplaced), None):
+        raise typer.BadParameter("does not belong to what you want to run", param_hint=wrong)
 
 
 @dataclass(frozen=True)
@@ -77,13 +106,13 @@ class Manner:
     form: Output | None
 
 
-async def run_job(place: Place, job: Object, manner: Manner) -> int:
-    """Create the job and follow it; the exit code."""
+async def run_job(place: Place, job: Object, manner: Manner, package: Package | None = None) -> int:
+    """Create the job, of a package or with an application of its own, and follow it; the exit code."""
     async with session.opened(place) as connected:
         asked = place.merged(session.OUTER.get()).namespace
         target = asked or job["metadata"].get("namespace") or connected.namespace
         opened = Session(connected.api, target, connected.context)
-        made = await _create(opened, job)
+        made = await (packages.create(opened, job, package, _create) if package else _create(opened, job))
         if manner.detach:
             if manner.form is None:
                 output.write(made["metadata"]["name"] + "\n")

@@ -1,0 +1,129 @@
+"""A chart, a manifest or a kustomization as an application: `nestor run` writes the AppDef that it needs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nestor.api.class_choice import find_default, read_effective
+from nestor.api.objects import Object, owner_reference
+from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.manifests import base_name, parse_parameters
+from nestor.clients.cli.session import Session
+from nestor.kube import ApiError, Forbidden, kinds
+
+FILE = "manifest.yaml"
+"""The only template of an application whose manifest is on the user's machine."""
+_TARGET = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9-]+):([0-9]{1,5})")
+
+
+class Package(NamedTuple):
+    """What the options say; one of `chart`, `manifest` and `kustomize` is given."""
+
+    chart: str | None = None
+    repo: str | None = None
+    version: str | None = None
+    sets: list[str] | None = None
+    manifest: str | None = None
+    kustomize: str | None = None
+    targets: list[str] | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether steps fetch it."""
+        return bool(self.chart or (self.manifest or "").startswith(("https://", "http://")))
+
+    @property
+    def name(self) -> str:
+        source = self.chart or self.manifest or str(Path(self.kustomize or "").resolve())
+        return base_name(re.sub(r"\.(ya?ml|json|tgz)$", "", source.rstrip("/")))
+
+
+def build_appdef(package: Package) -> Object:
+    """One command with one step. Raises `Failure`."""
+    if package.chart:
+        known = {"chart": package.chart, "repo": package.repo, "version": package.version, "values": _read_values(package.sets)}
+        step: Object = {"type": "helm", **{key: value for key, value in known.items() if value}}
+    else:
+        # Server-side: large definitions do not fit into the annotation that `kubectl apply` otherwise writes.
+        step = {"type": "kubectl", "server_side": True, "path": FILE}
+        step |= {"format": "url", "path": package.manifest} if package.is_remote else {}
+    nested = {
+        "targets": [_read_target(item) for item in package.targets or ()],
+        # A manifest may have objects of kinds that it defines itself.
+        "templates_settings": {"global_retry": 3, "global_retry_sleep": 5},
+        "templates": [{"name": package.name, **step}],
+    }
+    command = {"parameters": {}, "nested_kubernetes": nested}
+    return {"name": package.name, "appdefversion": 2, "appkind": "kns", "commands": {"Run": command}}
+
+
+def _read_values(sets: list[str] | None) -> Object:
+    """A dot in a name leads into a map."""
+    values: Object = {}
+    for name, value in parse_parameters(sets or [], "--set").items():
+        *path, last = name.split(".")
+        inside: dict[str, Any] = values
+        for part in path:
+            inside[part] = inside[part] if isinstance(inside.get(part), dict) else {}
+            inside = inside[part]
+        inside[last] = value
+    return values
+
+
+def _read_target(text: str) -> Object:
+    match = _TARGET.fullmatch(text)
+    if match is None:
+        raise Failure(f"`--target {text}` must have the form SERVICE:PORT or NAMESPACE/SERVICE:PORT", Code.USAGE)
+    namespace, service, port = match.groups()
+    return {"service_name": service, "service_port": int(port), "service_namespace": namespace or "default"}
+
+
+def read_manifest(package: Package) -> str:
+    """What is on the user's machine. Raises `Failure`."""
+    if package.kustomize is None:
+        from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+
+        return documents.load(Path(package.manifest or ""))
+    try:  # by the user's own kubectl: the folder may include others, and remote ones
+        command = [os.environ.get("KUBECTL") or "kubectl", "kustomize", package.kustomize]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Failure(f"--kustomize needs kubectl: {error}", Code.USAGE, hint="install kubectl, or set $KUBECTL") from error
+    if ended.returncode:
+        raise Failure(f"kubectl kustomize {package.kustomize}: {ended.stderr.strip()}", Code.USAGE)
+    return ended.stdout
+
+
+async def create(opened: Session, job: Object, package: Package, make: Callable[[Session, Object], Awaitable[Object]]) -> Object:
+    """`make` the job, with a ConfigMap that it owns if its manifest is on this machine."""
+    if package.is_remote:
+        await _check_internet(opened, job["spec"].get("className"))
+        return await make(opened, job)
+    files = {"generateName": f"{package.name}-", "namespace": opened.namespace}
+    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: read_manifest(package)}}))["metadata"]
+    app = job["spec"]["app"] | {"templatesFrom": {"configMapRef": {"name": files["name"]}}}
+    try:
+        made = await make(opened, {**job, "spec": job["spec"] | {"app": app}})
+    except ApiError:
+        await opened.api.delete(kinds.CONFIG_MAP, files["name"], opened.namespace, uid=files["uid"])
+        raise
+    kind, meta = kinds.NESTED_APP_JOB, made["metadata"]
+    owner = owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"])
+    await opened.api.patch(kinds.CONFIG_MAP, files["name"], opened.namespace, {"metadata": {"ownerReferences": [owner]}})
+    return made
+
+
+async def _check_internet(opened: Session, named: str | None) -> None:
+    """Whether steps of the class may fetch anything, if the user may know. Raises `Failure`."""
+    with contextlib.suppress(Forbidden):
+        classes = {item["metadata"]["name"]: item for item in await opened.api.list(kinds.NESTED_CLASS)}
+        name = named or find_default(classes.values())
+        if (read_effective(classes.get(name)).get("network") or {}).get("internet") == "None":
+            message = f"class '{name}' lets steps fetch nothing from the internet (`network.internet: None`)"
+            raise Failure(message, hint="render it on your machine: `helm template … | nestor run --manifest -`")

@@ -1,0 +1,69 @@
+"""Charts, manifests and kustomizations without an AppDef: which one is written for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api.objects import Object
+from nestor.clients.cli import manifests
+from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.manifests import Wishes
+from nestor.clients.cli.offline.check import check_one
+from nestor.clients.cli.packages import Package, build_appdef
+
+CHART, REPO = "oci://registry.test/charts/web", "https://charts.test"
+URL = "https://example.test/v1/install.yaml"
+LOCAL: Object = {"type": "kubectl", "server_side": True, "path": "manifest.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "step"),
+    [
+        (Package(chart=CHART), "web", {"type": "helm", "chart": CHART}),
+        (Package("web", REPO, "1.2"), "web", {"type": "helm", "chart": "web", "repo": REPO, "version": "1.2"}),
+        (
+            Package(CHART, sets=["image.tag='2'", "image.pull=true", "replicas=3", "a=b", "a.c=d"]),
+            "web",
+            {"type": "helm", "chart": CHART, "values": {"image": {"tag": "2", "pull": True}, "replicas": 3, "a": {"c": "d"}}},
+        ),
+        (Package("https://charts.test/Web-1.2.tgz"), "web-1-2", {"type": "helm", "chart": "https://charts.test/Web-1.2.tgz"}),
+        (Package(manifest=URL), "install", {**LOCAL, "format": "url", "path": URL}),
+        (Package(manifest="deploy/all.yml"), "all", LOCAL),
+        (Package(manifest="-"), "app", LOCAL),
+        (Package(kustomize="/shop/overlays/test/"), "test", LOCAL),
+    ],
+)
+def test_it_has_one_step(package: Package, name: str, step: Object) -> None:
+    appdef = build_appdef(package)
+    nested = appdef["commands"]["Run"]["nested_kubernetes"]
+    assert (package.name, nested["templates"], nested["targets"]) == (name, [{"name": name, **step}], [])
+    wishes = Wishes(config_map=None if package.is_remote else "files")
+    checked = check_one(manifests.build_job(wishes, appdef=appdef, name=name))
+    assert not checked.faults
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("web:80", ("web", 80, "default")),
+        ("monitoring/grafana:3000", ("grafana", 3000, "monitoring")),
+        ("web", None),
+        (":80", None),
+    ],
+)
+def test_targets(text: str, expected: Any) -> None:
+    package = Package(manifest=URL, targets=[text, "other:1"])
+    if expected is None:
+        with pytest.raises(Failure, match="SERVICE:PORT") as caught:
+            build_appdef(package)
+        assert caught.value.code == Code.USAGE
+        return
+    first, _ = build_appdef(package)["commands"]["Run"]["nested_kubernetes"]["targets"]
+    assert (first["service_name"], first["service_port"], first["service_namespace"]) == expected
+
+
+def test_a_value_must_have_a_name() -> None:
+    with pytest.raises(Failure, match="`--set x` must have the form NAME=VALUE"):
+        build_appdef(Package(chart=CHART, sets=["x"]))
