@@ -87,15 +87,12 @@ def _check_source(what: str | None, file: Path | None, templates: str | None, pa
     if sum(way is not None for way in (what or file, *ways)) != 1:
         message = "specify one: an application, an image, a file with -f, --chart, --manifest or --kustomize"
         raise typer.BadParameter(message, param_hint="APP|IMAGE")
-    misplaced = {
-        "--repo": package.repo and not package.chart,
-        "--chart-version": package.version and not package.chart,
-        "--set": package.sets and not package.chart,
-        "--target": package.targets and not any(ways),
-        "--templates": templates and any(ways),
-    }
-    if wrong := next((name for name, is_misplaced in misplaced.items() if is_misplaced), None):
-        raise typer.BadParameter("does not belong to what you want to run", param_hint=wrong)
+    is_of_chart = package.repo or package.version or package.sets
+    if (is_of_chart and not package.chart) or (package.targets and not any(ways)) or (templates and any(ways)):
+        message = (
+            "--repo, --chart-version and --set belong to --chart; --target to it, --manifest or --kustomize; --templates to -f"
+        )
+        raise typer.BadParameter(message)
 
 
 @dataclass(frozen=True)
