@@ -79,13 +79,13 @@ async def test_an_application_by_the_command_line_alone(
 
 async def test_the_first_application_runs_as_the_chart_has_it(api: Api, namespace: str, cluster: Cluster, web: Web) -> None:
     nestor = Nestor(cluster, namespace)
-    await nestor("doctor")
     assert "hello-world" in await nestor("apps")
     url = (await nestor("run", "hello-world", "--name", "first", "-p", "GREETING=My first job")).splitlines()[-1]
     assert url == (await api.get(kinds.NESTED_APP_JOB, "first", namespace))["status"]["url"]
     page = await web.page(url)
     assert "<h1>My first job</h1>" in page
     assert "job <b>first</b>" in page
+    await nestor("doctor")
 
 
 @pytest.mark.parametrize(("app", "shown"), [("visit-counter", "Request number "), ("pi", "Pi is about 3.1")])
