@@ -132,15 +132,13 @@ async def _install(api: Api, cluster: Cluster) -> None:
     meta = {"name": NAMESPACE, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
     await api.apply(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     text = yaml.safe_dump_all(read_manifest())
-    await kubectl(
-        cluster.kubeconfig, "apply", "-n", NAMESPACE, "--server-side", "--force-conflicts", "-f", "-", stdin=text, limit=120
-    )
+    await kubectl(cluster.kubeconfig, "apply", "-n", NAMESPACE, "--server-side", "--force-conflicts", "-f", "-", stdin=text)
     backend = {"service": {"name": "argocd-server", "port": {"number": 80}}}
     rule = {"host": f"argocd.{cluster.domain}", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
     spec = {"ingressClassName": settings.INGRESS_CLASS, "rules": [rule]}
     await api.apply(kinds.INGRESS, {"metadata": {"name": "argocd-server", "namespace": NAMESPACE}, "spec": spec})
     for part in PARTS:
-        await kubectl(cluster.kubeconfig, "rollout", "status", "-n", NAMESPACE, part, "--timeout=120s", limit=150)
+        await kubectl(cluster.kubeconfig, "rollout", "status", "-n", NAMESPACE, part)
 
 
 async def _log_in(api: Api, session: aiohttp.ClientSession, url: str) -> None:

@@ -386,13 +386,13 @@ async def open_cluster(api: Api, name: str, namespace: str, folder: Path, **spec
     await waiting.job_with(api, name, namespace, conditions.STEPS_APPLIED, "True")
     job = await waiting.job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
     inside = await nested_kubeconfig(api, job, folder)
-    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=create", "serviceaccount/default")
     return job, inside
 
 
-async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:
+async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
     """Run kubectl against a cluster; fails with its output when it fails."""
-    code, output = await try_kubectl(kubeconfig, *arguments, stdin=stdin, limit=limit)
+    code, output = await try_kubectl(kubeconfig, *arguments, stdin=stdin)
     assert code == 0, f"kubectl {' '.join(arguments)} exited {code}: {output}"
     return output
 
@@ -402,17 +402,21 @@ async def kubectl_says(kubeconfig: Path, *arguments: str, text: str) -> str:
     return await waiting.until(lambda: kubectl(kubeconfig, *arguments), lambda said: text in said)
 
 
-async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
-    """Run kubectl; its exit code and output (errors included)."""
+async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> tuple[int, str]:
+    """Run kubectl; its exit code and output (errors included). What it waits for may take as long as a test."""
+    patience = (f"--timeout={LIMIT_SECONDS}s",) if {"wait", "rollout"} & {*arguments[:3]} else ()
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    return await children.run(find_tool("kubectl"), *arguments, stdin=stdin, limit=limit, env=environment)
+    return await children.run(find_tool("kubectl"), *arguments, *patience, stdin=stdin, limit=LIMIT_SECONDS, env=environment)
 
 
-async def helm(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> str:
+async def helm(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
     """Run Helm, which must succeed; what it prints."""
     streams = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    async with children.running(find_tool("helm"), *arguments, env=environment, **streams) as process, asyncio.timeout(limit):
+    async with (
+        children.running(find_tool("helm"), *arguments, env=environment, **streams) as process,
+        asyncio.timeout(LIMIT_SECONDS),
+    ):
         output, errors = await process.communicate(stdin.encode() if stdin else None)
     assert process.returncode == 0, errors.decode()
     return output.decode()

@@ -64,7 +64,7 @@ class Room:
 
     async def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Run kubectl in it."""
-        return await kubectl(self.kubeconfig, "-n", self.name, *arguments, stdin=stdin, limit=120)
+        return await kubectl(self.kubeconfig, "-n", self.name, *arguments, stdin=stdin)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class House:
         """A fresh namespace of this name, in which pods can be made at once."""
         room = Room(self.kubeconfig, name)
         await room.kubectl("create", "namespace", name)
-        await room.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+        await room.kubectl("wait", "--for=create", "serviceaccount/default")
         yield room
         await room.kubectl("delete", "namespace", name, "--wait=false")
 
@@ -112,5 +112,5 @@ async def house(
         await job_with(api, "house", namespace, conditions.STEPS_APPLIED, "True")
         job = await job_with(api, "house", namespace, conditions.CLUSTER_READY, "True")
         kubeconfig = await nested_kubeconfig(api, job, tmp_path_factory.mktemp("house"))
-        await kubectl(kubeconfig, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+        await kubectl(kubeconfig, "wait", "--for=create", "serviceaccount/default")
         yield House(kubeconfig, job["status"]["namespace"], house_class)

@@ -139,7 +139,7 @@ def list_needs(side: Side, *, has_internet: bool) -> list[Object]:
 async def run_script(kubeconfig: Path, namespace: str, pod: str, attempts: list[Object]) -> Found:
     """Make the attempts in a pod; what became of each."""
     command = ("exec", "-i", "-n", namespace, pod, "--", "python3", "-c", SCRIPT)
-    output = await kubectl(kubeconfig, *command, stdin=json.dumps(attempts), limit=180)
+    output = await kubectl(kubeconfig, *command, stdin=json.dumps(attempts))
     found: Found = json.loads(output.splitlines()[-1])
     return found
 
@@ -226,7 +226,7 @@ async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str,
     await kubectl(
         kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(stand_in, *strangers, service("stranger", type="NodePort"))
     )
-    await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=90s", limit=100)
+    await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all")
     at = (await api.get(kinds.POD, "stand-in", namespace))["status"]["podIP"]
     agents = [
         privileged(listener(f"agent-{number}", image, node, script=ROUTES), on_host=True) for number, node in enumerate(nodes)
@@ -240,7 +240,7 @@ async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str,
         }
         del agent["metadata"]["labels"]["app"]
     await kubectl(kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(*agents))
-    await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=90s", limit=100)
+    await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all")
     pod, made = await asyncio.gather(api.get(kinds.POD, "stranger", namespace), api.get(kinds.SERVICE, "stranger", namespace))
     facts = {
         "stranger": pod["status"]["podIP"],
@@ -289,11 +289,11 @@ async def open_side(api: Api, name: str, namespace: str, folder: Path, image: st
     await apply(api, documents)
     job = await job_with(api, name, namespace, conditions.CLUSTER_READY, "True")
     inside = await nested_kubeconfig(api, job, folder)
-    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=create", "serviceaccount/default")
     pods = [listener(pod, image, node) for pod, node in (("near", nodes[0]), ("far", nodes[-1]))]
     await kubectl(inside, "apply", "-f", "-", stdin=dump(*pods, service("near"), service("far")))
     await kubectl(inside, "apply", "-f", "-", stdin=POLICY)
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod", "near", "far", "--timeout=90s", limit=100)
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod", "near", "far")
     return await read_side(api, job, inside)
 
 

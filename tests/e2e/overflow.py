@@ -33,7 +33,6 @@ GPU = "nvidia.com/gpu"
 ROOM: Object = {"cpu": "1000", "memory": "1Ti", "pods": "100", "accelerators": {GPU: 2}}
 """What the plugin offers in tests: it is never the one that is full."""
 SYSTEM = "nestor-system"
-LIMIT = 120
 NEVER: Object = {"mode": "Never"}
 BY_ROOM: Object = {"mode": "WhenFull", "completionsTrigger": 0, "localParallelism": 0, "backendParallelism": 0}
 """Rules by which room alone decides."""
@@ -228,13 +227,13 @@ class Place:
 
     async def running(self, name: str) -> str:
         """The node of a nested pod, once it is ready."""
-        await kubectl(self.inside, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        await kubectl(self.inside, "wait", "--for=condition=Ready", f"pod/{name}")
         return await self.get(name, ".spec.nodeName")
 
     async def ended(self, name: str, phase: str) -> None:
         """Await the end of a nested pod."""
         path = f"--for=jsonpath={{.status.phase}}={phase}"
-        await kubectl(self.inside, "wait", path, f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        await kubectl(self.inside, "wait", path, f"pod/{name}")
 
     async def writes(self, name: str, text: str, *options: str) -> None:
         """Await that the log of a nested pod is this text. A pod is ready before its process has written anything."""
@@ -242,7 +241,7 @@ class Place:
 
     async def rolled_out(self, name: str) -> None:
         """Await that all pods of a Deployment run."""
-        await kubectl(self.inside, "rollout", "status", f"deployment/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        await kubectl(self.inside, "rollout", "status", f"deployment/{name}")
 
     async def told(self, name: str, reason: str) -> str:
         """The message of an event about a nested pod."""
@@ -301,5 +300,5 @@ async def place(shared_place: Place, plugin: PluginInfo) -> AsyncIterator[Place]
     rest(plugin)
     yield shared_place
     plugin.client.switch(hold=False, faults=[])
-    await kubectl(shared_place.inside, "delete", "deployments,jobs,pods", "--all", "--timeout=90s", limit=LIMIT)
+    await kubectl(shared_place.inside, "delete", "deployments,jobs,pods", "--all")
     await until_forgotten(plugin, "")

@@ -95,6 +95,6 @@ async def inside(house: House) -> Inside:
     """Two web servers, a name server, a client, and Services of many kinds."""
     found = Inside(house.kubeconfig, house.home, house.class_name)
     await kubectl(found.kubeconfig, "apply", "-f", "-", stdin=PODS)
-    await kubectl(found.kubeconfig, "rollout", "status", "statefulset/web", "--timeout=90s", limit=120)
-    await kubectl(found.kubeconfig, "wait", "--for=condition=Ready", "pod/client", "pod/names", "--timeout=60s", limit=90)
+    await kubectl(found.kubeconfig, "rollout", "status", "statefulset/web")
+    await kubectl(found.kubeconfig, "wait", "--for=condition=Ready", "pod/client", "pod/names")
     return found

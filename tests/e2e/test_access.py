@@ -55,4 +55,4 @@ async def test_a_rotation_makes_copied_kubeconfigs_useless_and_ends_nothing(
     assert "Hello" in await web.page(job["status"]["url"])
     # Created now, it needs a syncer with rights in both clusters.
     await kubectl(new, "run", "late", "--image=docker.io/library/busybox:1.35", "--", "sleep", "60")
-    await kubectl(new, "wait", "--for=condition=Ready", "pod/late", "--timeout=60s", limit=90)
+    await kubectl(new, "wait", "--for=condition=Ready", "pod/late")

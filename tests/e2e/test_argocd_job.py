@@ -59,5 +59,5 @@ async def test_the_manifest_as_published_answers_at_the_jobs_url_and_deploys(
         answer = await web.answer(f"{job['status']['url']}api/version", status=200, follow=False)
         assert json.loads(answer.text)["Version"].partition("+")[0] == builds.version()
         inside = await nested_kubeconfig(api, job, tmp_path)
-        await kubectl(inside, "wait", "--for=create", "configmap/page", "-n", "default", "--timeout=240s", limit=250)
+        await kubectl(inside, "wait", "--for=create", "configmap/page", "-n", "default")
         await api.delete(kinds.NESTED_APP_JOB, "argo-cd", namespace)

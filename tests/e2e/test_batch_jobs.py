@@ -94,8 +94,8 @@ async def test_ranks_train_together_and_a_workflow_waits_for_them(
     api: Api, namespace: str, kubeconfig: Path, tmp_path: Path
 ) -> None:
     await apply(api, example("19-training", "training", namespace))
-    waits = ("wait", "--for=condition=Succeeded", "nestedappjob/training", "--timeout=120s", "-n", namespace)
-    assert "condition met" in await kubectl(kubeconfig, *waits, limit=150)
+    waits = ("wait", "--for=condition=Succeeded", "nestedappjob/training", "-n", namespace)
+    assert "condition met" in await kubectl(kubeconfig, *waits)
     job = await api.get(kinds.NESTED_APP_JOB, "training", namespace)
     inside = await nested_kubeconfig(api, job, tmp_path)
     logs = await kubectl(inside, "logs", "-l", "app=train", "--tail=-1", "--max-log-requests=8")

@@ -13,7 +13,7 @@ import yaml
 from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
 from tests import children
-from tests.e2e.conftest import ROOT, Cluster, Web, image
+from tests.e2e.conftest import LIMIT_SECONDS, ROOT, Cluster, Web, image
 from tests.waiting import wait_for_none
 
 IMAGE = image("examples/four-types:1")
@@ -36,7 +36,7 @@ class Nestor:
     async def __call__(self, *arguments: str, code: int = 0) -> str:
         """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
         command = (sys.executable, "-m", "nestor", *self._options, *arguments)
-        exited, output = await children.run(*command, limit=240, env=self._environment, cwd="/")
+        exited, output = await children.run(*command, limit=LIMIT_SECONDS, env=self._environment, cwd="/")
         assert exited == code, f"nestor {' '.join(arguments)} exited {exited}:\n{output}"
         return output
 

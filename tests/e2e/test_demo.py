@@ -9,15 +9,15 @@ import pytest
 from devcluster.demo import show
 from nestor.kube import Api, kinds
 from tests import children
-from tests.e2e.conftest import ROOT, Cluster
+from tests.e2e.conftest import LIMIT_SECONDS, ROOT, Cluster
 from tests.waiting import gone
 
 pytestmark = pytest.mark.long
 
 
-async def run_demo(command: str = "up", limit: float = 300) -> tuple[int, str]:
+async def run_demo(command: str = "up") -> tuple[int, str]:
     """The command; its exit code and what it printed."""
-    return await children.run(sys.executable, "-m", "devcluster.demo", command, limit=limit, cwd=ROOT)
+    return await children.run(sys.executable, "-m", "devcluster.demo", command, limit=LIMIT_SECONDS, cwd=ROOT)
 
 
 async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api, cluster: Cluster) -> None:

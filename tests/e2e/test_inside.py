@@ -49,7 +49,7 @@ async def inside(api: Api, shop: Object, tmp_path_factory: pytest.TempPathFactor
     kubeconfig = await nested_kubeconfig(api, shop, tmp_path_factory.mktemp("inside"))
     await kubectl(kubeconfig, "create", "namespace", "tools")
     await kubectl(kubeconfig, "apply", "-f", "-", stdin=TOOLBOX)
-    await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox", "--timeout=60s", limit=90)
+    await kubectl(kubeconfig, "wait", "-n", "tools", "--for=condition=Ready", "pod/toolbox")
     # Ready means that DNS answers; a Service that is this young may still be on its way to it.
     await kubectl(kubeconfig, "exec", "-n", "tools", "toolbox", "--", "sh", "-c", RESOLVE)
     return kubeconfig
@@ -103,8 +103,8 @@ async def test_names_resolve_inside_and_the_api_is_the_nested_one(inside: Path, 
 
 async def test_a_nested_pod_goes_when_it_is_deleted_and_comes_back_by_its_controller(inside: Path) -> None:
     before = await kubectl(inside, "get", "pods", "-l", "app=web", "-o", "name")
-    await kubectl(inside, "delete", before.strip(), "--timeout=30s")
-    await kubectl(inside, "rollout", "status", "deployment/web", "--timeout=60s", limit=90)
+    await kubectl(inside, "delete", before.strip())
+    await kubectl(inside, "rollout", "status", "deployment/web")
     after = await kubectl(inside, "get", "pods", "-l", "app=web", "-o", "name")
     assert after != before
 

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(not IS_EMBEDDED, reason="stand-ins for clouds need routes on the nodes"),
 ]
 
-PATIENCE = 90.0
+PATIENCE = 300.0
 """Seconds until the nested API server may have taken in what an attempt needs, while the machine is busy."""
 FORGED = "forged"
 """The namespace of what is forged."""
@@ -198,7 +198,7 @@ async def until_open(attempt: Callable[[], Awaitable[Object]]) -> Object:
 async def forging(side: Side) -> AsyncIterator[Forger]:
     """An admin at work."""
     await kubectl(side.inside, "apply", "-f", "-", stdin=dump(_build_namespace(FORGED)))
-    await kubectl(side.inside, "-n", FORGED, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
+    await kubectl(side.inside, "-n", FORGED, "wait", "--for=create", "serviceaccount/default")
     async with await Api.connect(str(side.inside)) as nested:
         yield Forger(side, nested)
 
@@ -210,7 +210,7 @@ async def forger(arena: Arena) -> AsyncIterator[Forger]:
         yield made
     # Their own cluster's DNS knows strangers' addresses by forged names, which later tests would take for the host's.
     inside = arena.attacker.inside
-    await kubectl(inside, "-n", FORGED, "delete", "services,endpoints,endpointslices", "--all", limit=90)
+    await kubectl(inside, "-n", FORGED, "delete", "services,endpoints,endpointslices", "--all")
     asked = [
         item for item in arena.list_attempts(attacks.NAMES, arena.attacker, arena.victim) if item["id"] == "ptr-of-stranger-pod"
     ]

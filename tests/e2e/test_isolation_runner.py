@@ -52,10 +52,10 @@ async def found(arena: Arena, runner: Object) -> Found:
     }
 
     await kubectl(arena.kubeconfig, "apply", "-f", "-", stdin=json.dumps(build_double(runner, other)))
-    await kubectl(arena.kubeconfig, "-n", side.home, "wait", "--for=condition=Ready", "pod/double", "--timeout=60s", limit=90)
+    await kubectl(arena.kubeconfig, "-n", side.home, "wait", "--for=condition=Ready", "pod/double")
     targets = json.dumps([*needs, *attempts[own]])
     await kubectl(side.inside, "create", "configmap", "targets", f"--from-literal=targets={targets}")
-    await kubectl(side.inside, "wait", "--for=create", "configmap/found", "--timeout=180s", limit=200)
+    await kubectl(side.inside, "wait", "--for=create", "configmap/found")
     by_runner: Found = json.loads(await kubectl(side.inside, "get", "configmap", "found", "-o", "jsonpath={.data.found}"))
     assert list_closed({need["id"]: by_runner.pop(need["id"]) for need in needs}) == {}
 

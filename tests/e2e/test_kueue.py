@@ -39,9 +39,9 @@ async def queues(api: Api, kubeconfig: Path, namespace: str) -> AsyncIterator[tu
     }
     chart = str(kueue.KUEUE.source / "charts/kueue")
     install = ("install", "kueue", chart, *RELEASE, "--create-namespace", "--values", "-")
-    await helm(kubeconfig, *install, stdin=json.dumps(values), limit=240)
+    await helm(kubeconfig, *install, stdin=json.dumps(values))
     print(f"kueue {kueue.KUEUE.version} runs")
-    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=true", limit=240)
+    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=true")
     await api.apply(kueue.FLAVOR, {"metadata": {"name": "any"}, "spec": {}})
     await api.apply(kueue.PRIORITY, {"metadata": {"name": "high"}, "value": 1000})
     amounts = [{"name": "cpu", "nominalQuota": "1700m"}, {"name": "memory", "nominalQuota": "3Gi"}]
@@ -60,8 +60,8 @@ async def queues(api: Api, kubeconfig: Path, namespace: str) -> AsyncIterator[tu
         await gone(api, kueue.CLUSTER_QUEUE, name, "")
     await api.delete(kueue.FLAVOR, "any")
     await gone(api, kueue.FLAVOR, "any", "")
-    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=false", limit=240)
-    await helm(kubeconfig, "uninstall", "kueue", *RELEASE, limit=240)
+    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=false")
+    await helm(kubeconfig, "uninstall", "kueue", *RELEASE)
 
 
 async def test_jobs_wait_run_are_preempted_and_run_again(api: Api, namespace: str, web: Web, queues: tuple[str, ...]) -> None:

@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.alone, pytest.mark.long]
 
 FIRST, SECOND = "nestor-dev", "nestor-dev-2"
 TOLERATED_SECONDS = 3
-LIMIT = 120
 MARKER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: marker, namespace: default}\n"
 
 
@@ -117,8 +116,8 @@ async def test_what_a_drain_evicts_is_replaced_at_once(
 ) -> None:
     client, lost = nested
     uid = lost["metadata"]["uid"]
-    options = ("--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT}s")
-    draining = asyncio.create_task(kubectl(kubeconfig, "drain", second, *options, limit=LIMIT))
+    options = ("--ignore-daemonsets", "--delete-emptydir-data")
+    draining = asyncio.create_task(kubectl(kubeconfig, "drain", second, *options))
     try:
         await ending(api, uid)
         evicted = time.monotonic()

@@ -50,7 +50,7 @@ async def run_there(api: Api, kubeconfig: Path, name: str, namespace: str, node:
 
     await wait_for(api, kinds.POD, name, namespace, has_ended)
     assert await kubectl(kubeconfig, "logs", "-n", namespace, name) == f"{name}\n"
-    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, name, "--timeout=60s", limit=90)
+    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, name)
 
 
 async def test_credentials_are_shown_and_replaced(api: Api, kubeconfig: Path, plugin: PluginInfo, namespace: str) -> None:

@@ -43,7 +43,7 @@ async def end_job(api: Api, name: str) -> None:
 
 @pytest.mark.usefixtures("tidied")
 async def test_the_demo_tells_where_pods_go_and_how_many_are_in_each_place() -> None:
-    code, output = await run_demo("overflow", limit=600)
+    code, output = await run_demo("overflow")
     assert code == 0, output
     for place in (scene.CLUSTER, scene.PLUGIN):
         assert re.search(rf"\d s  parts-\d-\w+ goes to backend '{place}': no node of the host cluster could take it", output)

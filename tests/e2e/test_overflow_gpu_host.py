@@ -38,7 +38,6 @@ RULES: Object = {
     "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATED]}],
 }
 PLUGINS = "/var/lib/kubelet/device-plugins"
-LIMIT = 120
 
 Enter = Callable[..., Awaitable[Path]]
 
@@ -132,7 +131,7 @@ async def allow(api: Api, name: str, placement: Object | None) -> None:
 
 async def wait_until_running(inside: Path, name: str) -> str:
     """The node of a pod, once it runs."""
-    await kubectl(inside, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await kubectl(inside, "wait", "--for=condition=Ready", f"pod/{name}")
     return await kubectl(inside, "get", "pod", name, "-o", "jsonpath={.spec.nodeName}")
 
 

@@ -11,7 +11,7 @@ from devcluster.cluster import PluginInfo
 from nestor.kube import kinds
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
-from tests.e2e.overflow import LIMIT, NEVER, STAY, Place, deployment, pod
+from tests.e2e.overflow import NEVER, STAY, Place, deployment, pod
 from tests.waiting import has, wait_for
 
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
@@ -48,8 +48,8 @@ async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: Plugi
     await place.rolled_out("mover")
     before = {item["uid"] for item in overflow.records_of(plugin, "mover")}
     assert len(before) == 2
-    options = ("--force", "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT}s")
-    await kubectl(kubeconfig, "drain", place.link, *options, limit=LIMIT + 30)
+    options = ("--force", "--ignore-daemonsets", "--delete-emptydir-data")
+    await kubectl(kubeconfig, "drain", place.link, *options)
     await overflow.until_forgotten(plugin, "mover")
 
     # Their successors wait until the node takes pods again.

@@ -19,7 +19,7 @@ from nestor.kube import Api, kinds
 from tests import children
 from tests.e2e import overflow
 from tests.e2e.conftest import BUSYBOX, kubectl, kubectl_says, try_kubectl
-from tests.e2e.overflow import GPU, LIMIT, STAY, Place, pod
+from tests.e2e.overflow import GPU, STAY, Place, pod
 from tests.waiting import has, until, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
@@ -92,7 +92,7 @@ async def test_a_job_completes_at_the_backend(place: Place) -> None:
     template = {"spec": json.loads(pod("sum", "echo part $JOB_COMPLETION_INDEX"))["spec"]}
     spec = {"completionMode": "Indexed", "completions": 3, "parallelism": 3, "template": template}
     await place.create(json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"}, "spec": spec}))
-    await kubectl(place.inside, "wait", "--for=condition=Complete", "job/sum", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await kubectl(place.inside, "wait", "--for=condition=Complete", "job/sum")
     log = await kubectl(place.inside, "logs", "-l", "job-name=sum", "--tail=-1")
     assert sorted(log.splitlines()) == ["part 0", "part 1", "part 2"]
 
@@ -103,9 +103,9 @@ async def test_a_followed_log_ends_with_the_pod_which_may_say_good_bye(place: Pl
     await place.create(pod("talker", script, terminationGracePeriodSeconds=30))
     await place.running("talker")
     async with following(place.inside, "talker") as log:
-        assert await asyncio.wait_for(log.readline(), LIMIT) == b"hello\n"
-        await kubectl(place.inside, "delete", "pod", "talker", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-        assert await asyncio.wait_for(log.read(), LIMIT) == b"bye\n"
+        assert await log.readline() == b"hello\n"
+        await kubectl(place.inside, "delete", "pod", "talker")
+        assert await log.read() == b"bye\n"
     await overflow.until_forgotten(plugin, "talker")
 
 
@@ -151,5 +151,5 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     await kubectl_says(kubeconfig, "logs", "-n", namespace, "ordinary", text=service["spec"]["clusterIP"])
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
     assert event["message"].startswith(f"Accepted by backend '{link}' as job ")
-    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)
+    await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary")
     await overflow.until_forgotten(plugin, "ordinary")

@@ -24,8 +24,8 @@ from nestor.api.objects import Object
 from nestor.kube import Api
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import BUSYBOX, class_like_default, fresh_namespace, kubectl, open_cluster, try_kubectl
-from tests.e2e.overflow import LIMIT, STAY, Place, pod
+from tests.e2e.conftest import BUSYBOX, LIMIT_SECONDS, class_like_default, fresh_namespace, kubectl, open_cluster, try_kubectl
+from tests.e2e.overflow import STAY, Place, pod
 from tests.waiting import eventually, until
 
 pytestmark = [pytest.mark.xdist_group("second-cluster"), pytest.mark.long]
@@ -77,7 +77,7 @@ async def near(both: tuple[Place, Far]) -> AsyncIterator[Place]:
     """The first one. At the end of each test, nothing is left in the other one."""
     place, far = both
     yield place
-    await kubectl(place.inside, "delete", "pods", "--all", "--timeout=90s", limit=LIMIT)
+    await kubectl(place.inside, "delete", "pods", "--all")
     await far.until_empty()
 
 
@@ -138,7 +138,7 @@ async def forwarded(kubeconfig: Path, name: str, port: int) -> AsyncIterator[int
     """A local port that leads to one of a pod."""
     command = (find_tool("kubectl"), "port-forward", f"pod/{name}", f":{port}", "--address=127.0.0.1")
     env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    async with children.running(*command, env=env, stdout=asyncio.subprocess.PIPE) as process, asyncio.timeout(LIMIT):
+    async with children.running(*command, env=env, stdout=asyncio.subprocess.PIPE) as process, asyncio.timeout(LIMIT_SECONDS):
         assert process.stdout is not None
         line = (await process.stdout.readline()).decode()
         found = re.search(r"127\.0\.0\.1:(\d+) ->", line)

@@ -60,7 +60,7 @@ async def test_a_pod_that_the_backend_holds_back_is_taken_back_and_runs_here(pla
     await place.allow(**BY_ROOM, pendingSeconds=20)
     await place.create(deployment("guest", 1, STAY, requests={"cpu": share}))
     assert await place.places("guest", 1) == [place.link]
-    await kubectl(place.inside, "delete", "deployment", "filler", "--timeout=60s", limit=90)
+    await kubectl(place.inside, "delete", "deployment", "filler")
 
     names = "jsonpath={range .items[?(@.status.reason=='BouncedBack')]}{.metadata.name} {.status.message}{'\\n'}{end}"
     said = await eventually(lambda: kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names))

@@ -98,7 +98,7 @@ async def shared(api: Api, used_namespaces: list[str], house: House) -> AsyncIte
         await api.create(kinds.POD, pod("outside", SERVE) | {"metadata": {"name": "outside", "namespace": namespace}})
         cluster = Nested(house, room, "", "")
         await cluster.apply(pod("server", SERVE), pod("friend", SLEEP, role="friend"), pod("stranger", SLEEP))
-        await cluster.room.kubectl("wait", "pod", "--all", "--for=condition=Ready", "--timeout=90s")
+        await cluster.room.kubectl("wait", "pod", "--all", "--for=condition=Ready")
         cluster.server = await cluster.room.kubectl("get", "pod", "server", "-o=jsonpath={.status.podIP}")
         found = await wait_for(api, kinds.POD, "outside", namespace, has("Ready", "True"))
         cluster.outside = (found or {})["status"]["podIP"]
@@ -163,7 +163,7 @@ async def test_a_pod_is_isolated_from_its_first_packet_on(nested: Nested) -> Non
     closed = policy("early", {"matchLabels": {"is": "early"}}, policyTypes=["Egress"])
     await nested.apply(closed, *(pod(name, script, **{"is": "early"}) for name in early))
     for name in early:
-        await nested.room.kubectl("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+        await nested.room.kubectl("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded")
         said = (await nested.room.kubectl("logs", name)).strip()
         assert is_refusal(said) or (not IS_EMBEDDED and said in SILENCE), said
     await nested.room.kubectl("delete", "pod", *early)

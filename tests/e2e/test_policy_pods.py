@@ -50,7 +50,7 @@ spec:
 @pytest.fixture
 async def room(house: House) -> AsyncIterator[Room]:
     """A namespace of a cluster whose class allows all of it."""
-    await kubectl(house.kubeconfig, "wait", "--for=create", f"priorityclass/{house.class_name}", "--timeout=60s", limit=90)
+    await kubectl(house.kubeconfig, "wait", "--for=create", f"priorityclass/{house.class_name}")
     async with house.room("pods") as made:
         yield made
 
@@ -60,7 +60,7 @@ async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, house: Ho
     written = (("db", fields), ("web.1", "restartPolicy: Never"))
     pods = "".join(POD.format(name=name, fields=fields, priority=house.class_name) for name, fields in written)
     await room.kubectl("apply", "-f", "-", stdin=pods + REST)
-    await room.kubectl("wait", "--for=condition=Ready", "pod/db", "pod/web.1", "--timeout=60s")
+    await room.kubectl("wait", "--for=condition=Ready", "pod/db", "pod/web.1")
 
     assert (await room.kubectl("exec", "db", "--", "hostname")).strip() == "db-0.db.pods.svc.cluster.local"
     assert (await room.kubectl("exec", "web.1", "--", "hostname")).strip() == "web.1"
@@ -80,7 +80,7 @@ async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, house: Ho
     await room.kubectl("patch", "pdb", "web", "--type=merge", "-p", '{"spec": {"minAvailable": 1}}')
     await budget_says(api, house.home, allowed=1)
     await evict(api, hosts[1])
-    await room.kubectl("wait", "--for=delete", "pod/web.1", "--timeout=60s")
+    await room.kubectl("wait", "--for=delete", "pod/web.1")
     await budget_says(api, house.home, allowed=0)
 
 

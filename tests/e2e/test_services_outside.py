@@ -201,8 +201,8 @@ async def calling(api: Api, kubeconfig: Path, used: list[str], nodes: Iterable[s
         for name, node in pods.items():
             spec = {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [container]}
             await api.create(kinds.POD, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
-        waiting = ("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
-        await kubectl(kubeconfig, "-n", namespace, *waiting, limit=90)
+        waiting = ("wait", "--for=condition=Ready", "pod", "--all")
+        await kubectl(kubeconfig, "-n", namespace, *waiting)
         yield Callers(kubeconfig, namespace, list(pods))
 
 

@@ -106,7 +106,7 @@ async def replace(inside: Path, *pods: str) -> None:
     await kubectl(inside, "delete", "pod", *pods)
     for name in pods:  # one by one: kubectl gives up when two are missing
         for awaited in ("create", "condition=Ready"):
-            await kubectl(inside, "wait", f"--for={awaited}", f"pod/{name}", "--timeout=90s", limit=120)
+            await kubectl(inside, "wait", f"--for={awaited}", f"pod/{name}")
 
 
 def storage_class(api: Api, size: str = "100Mi", **storage: Any) -> AbstractAsyncContextManager[str]:
@@ -147,7 +147,7 @@ async def test_a_stateful_set_finds_its_volumes_again(inside: Path) -> None:
     assert "local (default)" in classes
     assert "shared" in classes
     await kubectl(inside, "apply", "-f", "-", stdin=STATEFUL_SET)
-    await kubectl(inside, "rollout", "status", "statefulset/shards", "--timeout=60s", limit=90)
+    await kubectl(inside, "rollout", "status", "statefulset/shards")
     nodes = await kubectl(inside, "get", "pods", "-l", "app=shards", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert len(set(nodes.split())) == 2
     await replace(inside, "shards-0", "shards-1")
@@ -159,15 +159,15 @@ async def test_a_stateful_set_finds_its_volumes_again(inside: Path) -> None:
 
 async def test_a_volume_of_both_nodes_is_bound_at_once_and_survives_its_pods(inside: Path, api: Api) -> None:
     await kubectl(inside, "apply", "-f", "-", stdin=claim("common"))
-    await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/common", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/common")
     first, second = sorted(
         item["metadata"]["name"] for item in await api.list(kinds.NODE) if labels.BACKEND not in labels_of(item)
     )
     await kubectl(inside, "apply", "-f", "-", stdin=pod("writer", using("common"), command="echo kept > /data/x", node=first))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer")
     await kubectl(inside, "delete", "pod", "writer")
     await kubectl(inside, "apply", "-f", "-", stdin=pod("reader", using("common"), node=second))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader")
     assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
 
 
@@ -176,7 +176,7 @@ async def test_volumes_stay_where_the_class_says_so_and_a_later_job_gets_them(ap
         _, inside = await open_cluster(api, "keeper", namespace, tmp_path, className=name)
         await kubectl(inside, "apply", "-f", "-", stdin=claim("precious", storage_class="local", mode="ReadWriteOnce"))
         await kubectl(inside, "apply", "-f", "-", stdin=pod("writer", using("precious"), command="echo kept > /data/x"))
-        await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer", "--timeout=60s", limit=90)
+        await kubectl(inside, "wait", "--for=condition=Ready", "pod/writer")
         await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)
         await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
         (kept,) = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace},{labels.JOB}=keeper")
@@ -188,7 +188,7 @@ async def test_volumes_stay_where_the_class_says_so_and_a_later_job_gets_them(ap
             inside, "apply", "-f", "-", stdin=claim("precious", storage_class="local", mode="ReadWriteOnce", size="1Mi")
         )
         await kubectl(inside, "apply", "-f", "-", stdin=pod("reader", using("precious")))
-        await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader", "--timeout=60s", limit=90)
+        await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader")
         assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
         assert kept["metadata"]["name"] in await kubectl(inside, "get", "pvc", "precious")
         await api.delete(kinds.NESTED_APP_JOB, "heir", namespace)
@@ -205,7 +205,7 @@ async def test_the_example_s_database_goes_on_counting_whatever_is_lost(api: Api
         await apply(api, documents)
         job = await job_with(api, "database", namespace, conditions.STEPS_APPLIED, "True")
         inside = await nested_kubeconfig(api, job, tmp_path)
-        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        await kubectl(inside, "rollout", "status", "statefulset/database")
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "1\n"
         await replace(inside, "database-0")
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "2\n"
@@ -219,5 +219,5 @@ async def test_the_example_s_database_goes_on_counting_whatever_is_lost(api: Api
             return code == 0 and uid != before
 
         await eventually(is_back)
-        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        await kubectl(inside, "rollout", "status", "statefulset/database")
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "3\n"

@@ -131,7 +131,7 @@ async def inside(house: House) -> Path:
     pair = certificates.new_leaf(authority, HOST, now, hosts=[HOST])
     bundle = encode(authority.certificate)
     await kubectl(house.kubeconfig, "apply", "-f", "-", stdin=dump(*build_server(pair)))
-    await kubectl(house.kubeconfig, "rollout", "status", "-n", SPACE, f"deployment/{NAME}", "--timeout=120s", limit=150)
+    await kubectl(house.kubeconfig, "rollout", "status", "-n", SPACE, f"deployment/{NAME}")
     served = [build_admission("Mutating", "/sign", bundle), build_admission("Validating", "/check", bundle)]
     await kubectl(house.kubeconfig, "apply", "-f", "-", stdin=dump(*served, build_crd(bundle), build_api(bundle)))
     return house.kubeconfig
@@ -163,7 +163,7 @@ async def test_an_admission_webhook_refuses_with_its_own_words(inside: Path) -> 
 
 
 async def test_a_conversion_webhook_serves_the_other_version(inside: Path) -> None:
-    await kubectl(inside, "wait", "--for=condition=Established", "crd/boxes.example.com", "--timeout=30s")
+    await kubectl(inside, "wait", "--for=condition=Established", "crd/boxes.example.com")
     box = {"apiVersion": "example.com/v2", "kind": "Box", "metadata": {"name": "one", "namespace": "default"}}
     await kubectl(inside, "apply", "-f", "-", stdin=dump({**box, "spec": {"size": "7m"}}))
     for version, size in (("v1", "7"), ("v2", '"7m"')):
@@ -172,20 +172,20 @@ async def test_a_conversion_webhook_serves_the_other_version(inside: Path) -> No
 
 
 async def test_an_aggregated_api_answers_as_if_it_were_the_servers_own(inside: Path) -> None:
-    await kubectl(inside, "wait", "--for=condition=Available", f"apiservice/{VERSION}", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "--for=condition=Available", f"apiservice/{VERSION}")
     assert await kubectl(inside, "get", "greetings", "-o", "jsonpath={.items[0].spec.text}") == "hello nestor:admin"
     assert "hello nestor:admin" in await kubectl(inside, "get", "greeting", "you", "-o", "yaml")
 
 
 async def test_without_its_server_what_needs_it_is_refused_and_all_else_goes_on(inside: Path) -> None:
     await kubectl(inside, "scale", "-n", SPACE, f"deployment/{NAME}", "--replicas=0")
-    await kubectl(inside, "wait", "-n", SPACE, "--for=delete", "pod", "-l", f"app={NAME}", "--timeout=60s", limit=90)
+    await kubectl(inside, "wait", "-n", SPACE, "--for=delete", "pod", "-l", f"app={NAME}")
     code, output = await try_kubectl(inside, "create", "-f", "-", stdin=build_config("late", a="b"))
     assert code == 1
     assert "failed calling webhook" in output
     await kubectl(inside, "create", "configmap", "free", "--from-literal=a=b")
     await kubectl(inside, "scale", "-n", SPACE, f"deployment/{NAME}", "--replicas=1")
-    await kubectl(inside, "rollout", "status", "-n", SPACE, f"deployment/{NAME}", "--timeout=60s", limit=90)
+    await kubectl(inside, "rollout", "status", "-n", SPACE, f"deployment/{NAME}")
 
     async def is_back() -> bool:
         code, _ = await try_kubectl(inside, "apply", "-f", "-", stdin=build_config("late", a="b"))
