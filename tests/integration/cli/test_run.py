@@ -73,11 +73,13 @@ async def test_run_ends_with_1_when_a_step_fails(cli: CommandLine, host: Api, na
     job = await the_job(host, namespace)
     ending = condition("Succeeded", "False", "StepFailed", "step 1 of 1 'web' failed")
     failed = step("web", "Failed", message="error: it is broken")
-    await report(host, job, *not_ready("StepFailed", "step 1 of 1 'web' failed")[:-1], ending, steps=[failed], **FACTS)
+    stages = [*not_ready("StepFailed", "step 1 of 1 'web' failed")[:-1], ending]
+    await report(host, job, *stages, steps=[failed], nextStep="correct the template", **FACTS)
     await call.wait()
     assert (call.code, call.stdout) == (Code.FAILED, "")
     assert "step 1 of 1 'web' failed in 2s: error: it is broken" in call.stderr
     assert "job 'mine' failed, StepFailed" in call.stderr
+    assert "→ correct the template\n" in call.stderr
     assert f"`nestor logs mine -n {namespace}`" in call.stderr
 
 

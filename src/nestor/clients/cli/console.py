@@ -49,8 +49,9 @@ def symbols(console: Console) -> Symbols:
     return Symbols() if console.encoding.startswith("utf") else ASCII
 
 
-def out() -> Console:
-    return _build(is_error=False)
+def out(*, is_cut: bool = True) -> Console:
+    """Standard output; lines too long for a terminal are cut or wrapped, or else left to the terminal, as kubectl does."""
+    return _build(is_error=False, is_cut=is_cut)
 
 
 def err() -> Console:
@@ -63,7 +64,7 @@ def is_live() -> bool:
     return terminals and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
-def _build(*, is_error: bool) -> Console:
+def _build(*, is_error: bool, is_cut: bool = True) -> Console:
     stream = sys.stderr if is_error else sys.stdout
     is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     return Console(
@@ -74,7 +75,7 @@ def _build(*, is_error: bool) -> Console:
         emoji=False,
         soft_wrap=False,
         force_terminal=is_terminal,
-        width=None if is_terminal else PLAIN_WIDTH,
+        width=None if is_terminal and is_cut else PLAIN_WIDTH,
         no_color=True if os.environ.get("NO_COLOR") or not is_terminal else None,
     )
 
@@ -82,7 +83,7 @@ def _build(*, is_error: bool) -> Console:
 def show(part: RenderableType, *, target: Console | None = None) -> None:
     """A page or table, by default on standard output."""
     target = target or out()
-    if target.is_terminal:
+    if target.width < PLAIN_WIDTH:
         target.print(part)
         return
     with target.capture() as captured:

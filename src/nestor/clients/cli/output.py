@@ -43,13 +43,12 @@ def write(text: str) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    """Columns like kubectl's; the last one may be cut at a terminal's edge."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="head", show_edge=False)
-    for index, title in enumerate(head):
-        table.add_column(title, no_wrap=True, overflow="ellipsis" if index == len(head) - 1 else "fold")
+    """Columns like kubectl's."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_row(*[Text.assemble((title, "head")) for title in head])
     for row in rows:
         table.add_row(*[Text(console.clean(cell)) if isinstance(cell, str) else cell for cell in row])
-    console.show(table)
+    console.show(table, target=console.out(is_cut=False))
 
 
 def _without_noise(item: Object) -> Object:

@@ -147,7 +147,7 @@ def failed() -> Object:
     ]
     message = 'applying\nerror: the path "web.yml" does not exist'
     steps = [step("database"), step("web", "Failed", attempt=3, maxAttempts=3, exitCode=1, message=message)]
-    return build_job(ADMITTED, CLUSTER, *found, steps=steps, **BASE)
+    return build_job(ADMITTED, CLUSTER, *found, steps=steps, nextStep=conditions.STEP_FAILED.advice, **BASE)
 
 
 def completed() -> Object:

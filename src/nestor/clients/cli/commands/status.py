@@ -33,7 +33,7 @@ async def list_jobs(
 ) -> int:
     """List jobs with their state, URL, version and age.
 
-    `-o wide` adds the steps done, the command, the application and the reason as a sentence.
+    `-o wide` adds the steps done, the command, the application, the reason as a sentence and what to do next.
     """
     async with session.opened(place) as opened:
         jobs = await opened.api.list(kinds.NESTED_APP_JOB, None if all_namespaces else opened.namespace, labels=selector)
@@ -51,7 +51,7 @@ def build_rows(
     jobs: list[Object], now: datetime.datetime, *, all_namespaces: bool, wide: bool
 ) -> tuple[list[str], list[list[str | Text]]]:
     head = ["NAMESPACE"] * all_namespaces + ["NAME", "STATUS", "URL", "VERSION", "AGE"]
-    head += ["STEPS", "COMMAND", "APP", "MESSAGE"] * wide
+    head += ["STEPS", "COMMAND", "APP", "MESSAGE", "NEXT STEP"] * wide
     rows: list[list[str | Text]] = []
     for job in jobs:
         status, meta = status_of(job), job["metadata"]
@@ -71,6 +71,7 @@ def build_rows(
                 str(status.get("command") or job["spec"].get("command") or ""),
                 describe_app(job["spec"]),
                 pick_line(str(ready.get("message") or "")),
+                str(status.get("nextStep") or ""),
             ]
         rows.append(row)
     return head, rows
@@ -119,7 +120,9 @@ async def follow_to_end(
         output.print_objects([job], form, is_list=False)
     if not ending.is_good:
         console.tell(f"job '{name}' failed, {ending.reason}: {ending.message}", mark="bad")
-        console.tell(f"`nestor logs {address(job)}` shows the output of its steps, `nestor doctor {address(job)}` what to do")
+        if advice := status_of(job).get("nextStep"):
+            console.tell(advice, mark="advice", style="warn")
+        console.tell(f"`nestor logs {address(job)}` shows the output of its steps, `nestor doctor {address(job)}` more")
         return Code.FAILED
     if ending.reason == conditions.SUSPENDED:
         console.tell(f"job '{name}' is suspended; `nestor resume {address(job)}` resumes it", mark="waiting")

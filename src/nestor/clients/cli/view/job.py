@@ -101,6 +101,7 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
             if place.get("name") != HOST and place.get("reason"):
                 _fact(table, "Why there", clean(f"backend '{place.get('name', '')}': {place['reason']}"))
     _fact(table, "Time", _describe_time(job, now))
+    _fact(table, "Next step", clean(status.get("nextStep") or ""))
     if status.get("restarts"):
         _fact(table, "Restarts", f"{status['restarts']} of {(spec.get('failurePolicy') or {}).get('maxRestarts', 3)}")
     return table
