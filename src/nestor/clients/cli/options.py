@@ -147,6 +147,7 @@ Detach = Annotated[
         help="Return immediately, or follow the job until it is ready, or until it ends if it has a success policy.",
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before data is deleted.")]
 Remove = Annotated[bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")]
 
 

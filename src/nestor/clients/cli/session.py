@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
@@ -116,6 +118,24 @@ def run(command: Callable[[], int]) -> int:
         return _tell(Failure("the cluster did not respond in time", Code.TIMED_OUT))
     except BrokenPipeError:
         return Code.OK
+
+
+def can_ask() -> bool:
+    """Whether the user is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str) -> None:
+    """Ask before data is lost. Raises `Failure` unless the answer is yes."""
+    console.err().print(f"{console.clean(question)} [y/N] ", end="", soft_wrap=True)
+    # An event loop's own handler would let a Ctrl-C wait for the answer.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if answer.strip().lower() not in ("y", "yes"):
+        raise Failure("cancelled; nothing was changed")
 
 
 def _tell(failure: Failure) -> int:

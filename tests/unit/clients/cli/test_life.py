@@ -38,14 +38,14 @@ def list_patches(api: MemoryApi) -> list[tuple[str, Object]]:
     return [(what.rpartition("/")[2], body) for what, body in asked if what.startswith("PATCH ")]
 
 
-def call(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str) -> Result:
+def call(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, text: str | None = None) -> Result:
     @asynccontextmanager
     async def opened(place: Place) -> AsyncIterator[Session]:
         assert place
         yield Session(cast(Api, api), "team-a", cast(Any, None))
 
     monkeypatch.setattr(session, "opened", opened)
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, list(arguments), input=text, env={"COLUMNS": "200"})
 
 
 def ended(reason: str, name: str = "shop", status: str = "False") -> Object:
@@ -77,11 +77,28 @@ def named(job: Object, name: str) -> Object:
 def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, job: Object, is_deleted: bool) -> None:
     api = server(job)
     result = call(monkeypatch, api, "rerun", "shop")
+    if is_deleted:
+        assert (result.exit_code, list_patches(api)) == (Code.USAGE, [])
+        assert "hint: add --yes" in result.stderr
+        result = call(monkeypatch, api, "rerun", "shop", "--yes")
     assert result.exit_code == Code.OK
     assert "all steps of job 'shop' will run again" in result.stderr
     assert ("in an empty cluster" in result.stderr and "data of the previous run is deleted" in result.stderr) is is_deleted
     ((_, patch),) = list_patches(api)
     assert patch["metadata"]["annotations"][labels.RERUN]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", Code.OK), ("Yes", Code.OK), ("", Code.FAILED), ("no", Code.FAILED)])
+@pytest.mark.parametrize("command", ["rerun", "delete"])
+def test_on_a_terminal_only_a_yes_deletes_data(monkeypatch: pytest.MonkeyPatch, command: str, answer: str, code: Code) -> None:
+    api = server(ended(conditions.TARGET_FAILED))
+    monkeypatch.setattr(session, "can_ask", lambda: True)
+    result = call(monkeypatch, api, command, "shop", text=f"{answer}\n")
+    assert result.exit_code == code
+    assert "data" in result.stderr
+    assert "[y/N]" in result.stderr
+    is_done = [what for what in api.asked if what.startswith(("PATCH", "DELETE"))]
+    assert bool(is_done) is (code == Code.OK)
 
 
 def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,17 +64,22 @@ async def rerun(
     place: Place,
     name: options.JobName,
     follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow the job until it is ready again.")] = False,
+    yes: options.Yes = False,
     timeout: options.Timeout = None,
 ) -> int:
     """Run all steps of a job again.
 
     Changes to its ConfigMap, its Secret and its entry of the catalog are taken up. A job that is running or has failed in a step
     keeps its nested cluster and everything in it. A job that has ended in any other way starts over in an empty cluster: its data
-    is deleted, including data on a volume.
+    is deleted, including data on a volume. Then this asks first; where there is no terminal, it needs `--yes`.
     """
     value = now().isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
-        is_emptied = is_over(await opened.get_job(name))
+        if (is_emptied := is_over(await opened.get_job(name))) and not yes:
+            lost = f"job '{name}' has ended: running it again deletes its data"
+            if not session.can_ask():
+                raise Failure(lost, Code.USAGE, hint="add --yes to agree")
+            session.confirm(f"{lost}. Continue?")
         job = await opened.api.patch(
             kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}}
         )
@@ -93,11 +98,18 @@ async def delete(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Return only when the jobs and everything they created are gone.")
     ] = False,
+    yes: options.Yes = False,
     timeout: options.Timeout = None,
 ) -> int:
-    """Delete jobs together with their nested clusters and everything in them."""
+    """Delete jobs together with their nested clusters and everything in them.
+
+    On a terminal, this asks first. Elsewhere it does not, as `kubectl delete`.
+    """
     async with session.opened(place) as opened:
         jobs = [await opened.get_job(name) for name in names]
+        if session.can_ask() and not yes:
+            listed = ", ".join(f"'{name}'" for name in names)
+            session.confirm(f"delete {listed} in namespace '{opened.namespace}', with all data?")
         for job in jobs:
             await opened.api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], opened.namespace, uid=job["metadata"]["uid"])
             told = "waiting until it is gone" if wait else ""
