@@ -212,6 +212,8 @@ async def test_status_and_list(cli: CommandLine, host: Api, namespace: str) -> N
     assert call.code == Code.OK
     assert f"✓ shop in {namespace}  Ready" in call.stdout
     assert "✓  web  kubectl  2s" in call.stdout
+    assert (await cli("wait", "shop", "--for", "ready")).stdout == f"{URL}\n"
+    assert "job 'shop' has no events" in (await cli("events", "shop")).stderr
     assert yaml.safe_load((await cli("status", "shop", "-o", "yaml")).stdout)["status"]["url"] == URL
     await report(host, job, *not_ready("StepFailed"), steps=[step("web", "Failed")], **FACTS)
     assert (await cli("status", "shop")).code == Code.FAILED
@@ -220,6 +222,9 @@ async def test_status_and_list(cli: CommandLine, host: Api, namespace: str) -> N
     assert lines[0].split() == ["NAME", "STATUS", "URL", "VERSION", "AGE"]
     assert lines[1].split()[:3] == ["shop", "StepFailed", URL]
     assert namespace in (await cli("list", "-A")).stdout
+    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": f"own-{namespace}"}, "spec": {"access": "Permitted"}})
+    assert f"own-{namespace}" in (await cli("machines")).stdout
+    await host.delete(kinds.NESTED_CLASS, f"own-{namespace}")
     call = await cli("status", "other")
     assert call.code == Code.NOT_FOUND
     assert call.stderr.splitlines() == [

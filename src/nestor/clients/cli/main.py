@@ -12,7 +12,21 @@ import typer
 
 from nestor import __version__
 from nestor.clients.cli import options
-from nestor.clients.cli.commands import access, apps, bench, convert, doctor, life, logs, run, status, validate
+from nestor.clients.cli.commands import (
+    access,
+    apps,
+    bench,
+    convert,
+    doctor,
+    events,
+    life,
+    listing,
+    logs,
+    machines,
+    run,
+    status,
+    validate,
+)
 from nestor.clients.cli.session import OUTER, Place
 
 EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
@@ -56,13 +70,16 @@ APPLICATIONS = "Applications and files"
 HELP = "Troubleshooting"
 
 app.command("run", rich_help_panel=JOBS)(run.run)
-app.command("list", rich_help_panel=JOBS)(status.list_jobs)
-app.command("ls", hidden=True)(status.list_jobs)
+app.command("list", rich_help_panel=JOBS)(listing.list_jobs)
+app.command("ls", hidden=True)(listing.list_jobs)
 app.command("status", rich_help_panel=JOBS)(status.status)
+app.command("wait", rich_help_panel=JOBS)(status.wait)
+app.command("events", rich_help_panel=JOBS)(events.events)
 app.command("logs", rich_help_panel=JOBS)(logs.logs)
 app.command("open", rich_help_panel=JOBS)(status.open_page)
 app.command("suspend", rich_help_panel=JOBS)(life.suspend)
 app.command("resume", rich_help_panel=JOBS)(life.resume)
+app.command("extend", rich_help_panel=JOBS)(life.extend)
 app.command("rerun", rich_help_panel=JOBS)(life.rerun)
 app.command("delete", rich_help_panel=JOBS)(life.delete)
 clusters = typer.Typer(no_args_is_help=True, help="Clusters without an application: create one, connect to it, delete it.")
@@ -74,6 +91,7 @@ app.command("kubeconfig", rich_help_panel=INSIDE)(access.kubeconfig)
 app.command("exec", rich_help_panel=INSIDE)(access.execute)
 app.command("shell", rich_help_panel=INSIDE)(access.shell)
 app.command("apps", rich_help_panel=APPLICATIONS)(apps.apps)
+app.command("machines", rich_help_panel=APPLICATIONS)(machines.machines)
 app.command("convert", rich_help_panel=APPLICATIONS)(convert.convert)
 app.command("validate", rich_help_panel=APPLICATIONS)(validate.validate)
 app.command("doctor", rich_help_panel=HELP)(doctor.doctor)

@@ -30,11 +30,12 @@ class Document(StrEnum):
     JSON = "json"
 
 
-def _read_seconds(text: str) -> float | None:
+def read_seconds(text: str) -> float | None:
+    """A time as users write it."""
     try:
         return times.parse_duration(text) if text else None
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--timeout") from error
+        raise typer.BadParameter(str(error)) from error
 
 
 option = functools.partial(typer.Option, show_default=False)
@@ -69,7 +70,7 @@ Timeout = Annotated[
     option(
         "--timeout",
         metavar="TIME",
-        parser=_read_seconds,
+        parser=read_seconds,
         help="Stop waiting after this time, for example `90s`, `10m` or `1h30m` (exit code 5). The job keeps running.",
     ),
 ]

@@ -42,13 +42,21 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    """Columns like kubectl's."""
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]], widths: Sequence[int] = ()) -> None:
+    """Columns like kubectl's. `widths`: those of the rows before, below which the head is not repeated."""
     table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_row(*[Text.assemble((title, "head")) for title in head])
+    for width in widths:
+        table.add_column(min_width=width)
+    if not widths:
+        table.add_row(*[Text.assemble((title, "head")) for title in head])
     for row in rows:
         table.add_row(*[Text(console.clean(cell)) if isinstance(cell, str) else cell for cell in row])
     console.show(table, target=console.out(is_cut=False))
+
+
+def find_widths(*rows: Sequence[str | Text]) -> list[int]:
+    """Those of the columns."""
+    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def _without_noise(item: Object) -> Object:

@@ -11,6 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from nestor.api.labels import GROUP
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure, explain
@@ -78,11 +79,11 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
         yield Session(api, context.namespace, context)
 
 
-async def watch(api: Api, kind: Kind, namespace: str, *, fields: str = "") -> AsyncGenerator[Informer]:
+async def watch(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
     """The objects as they are, and again after each change. Close it (`aclosing`). Raises `ApiError`, such as `Forbidden`."""
     # An informer retries for ever; a missing permission to list is reported here.
-    await api.list(kind, namespace, fields=fields)
-    informer, changed = Informer(api, kind, namespace, fields=fields), asyncio.Event()
+    await api.list(kind, namespace, labels=labels, fields=fields)
+    informer, changed = Informer(api, kind, namespace, labels, fields), asyncio.Event()
     informer.on_change(lambda _: changed.set())
     task = asyncio.create_task(informer.run())
     try:
@@ -151,3 +152,16 @@ async def ask_name(api: Api) -> str:
     except ApiError:
         return ""
     return str((status_of(found).get("userInfo") or {}).get("username") or "")
+
+
+async def may(api: Api, namespace: str, verb: str, resource: str, *, subresource: str = "", name: str = "") -> bool:
+    """Whether the API server would let the user do that."""
+    wanted = {"namespace": namespace, "verb": verb, "resource": resource, "subresource": subresource, "name": name}
+    wanted["group"] = GROUP if resource.startswith("nested") else ""
+    body = {
+        "apiVersion": kinds.ACCESS_REVIEW.api_version,
+        "kind": kinds.ACCESS_REVIEW.name,
+        "spec": {"resourceAttributes": wanted},
+    }
+    answer = await api.request("POST", kinds.ACCESS_REVIEW.path(), None, body)
+    return bool(status_of(answer).get("allowed"))

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from nestor.api import conditions, labels
 from nestor.clients.cli import session
 from nestor.clients.cli.commands import life
 from nestor.clients.cli.exits import Code
-from nestor.clients.cli.main import app
-from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.session import Session
 from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound, Unreachable, kinds
 from tests.fakes.api import MemoryApi
 from tests.unit.clients.cli import builders
-
-Object = dict[str, Any]
-
-
-def server(*jobs: Object, **faults: ApiError) -> MemoryApi:
-    """An API server with these jobs; `faults`: what it says when asked for one of that name."""
-    api = MemoryApi()
-    for job in jobs:
-        api.put(kinds.NESTED_APP_JOB, job)
-    api.fault = lambda _, what: faults.get(what.rpartition("/")[2])
-    return api
+from tests.unit.clients.cli.memory import Object, call, server
 
 
 def list_patches(api: MemoryApi) -> list[tuple[str, Object]]:
     """By name, in their order."""
     asked = zip(api.asked, api.bodies, strict=True)
     return [(what.rpartition("/")[2], body) for what, body in asked if what.startswith("PATCH ")]
-
-
-def call(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, text: str | None = None) -> Result:
-    @asynccontextmanager
-    async def opened(place: Place) -> AsyncIterator[Session]:
-        assert place
-        yield Session(cast(Api, api), "team-a", cast(Any, None))
-
-    monkeypatch.setattr(session, "opened", opened)
-    return CliRunner().invoke(app, list(arguments), input=text, env={"COLUMNS": "200"})
 
 
 def ended(reason: str, name: str = "shop", status: str = "False") -> Object:
@@ -99,6 +75,29 @@ def test_on_a_terminal_only_a_yes_deletes_data(monkeypatch: pytest.MonkeyPatch, 
     assert "[y/N]" in result.stderr
     is_done = [what for what in api.asked if what.startswith(("PATCH", "DELETE"))]
     assert bool(is_done) is (code == Code.OK)
+
+
+@pytest.mark.parametrize(
+    ("job", "more", "changed", "said"),
+    [
+        (builders.ready(), "30m", {"activeDeadlineSeconds": 5400}, "may run for 90m in all"),
+        (builders.ready(), "9h", {"activeDeadlineSeconds": 7200}, "may run for 2h in all, the most that its class allows"),
+        (builders.completed(), "1h", {"ttlSecondsAfterFinished": 3660}, "is kept for 61m in all"),
+    ],
+)
+def test_a_job_is_given_more_time(monkeypatch: pytest.MonkeyPatch, job: Object, more: str, changed: Object, said: str) -> None:
+    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
+    job["status"]["className"] = "short"
+    api = server(job)
+    api.put(kinds.NESTED_CLASS, {"metadata": {"name": "short"}, "spec": {"maxActiveDeadlineSeconds": 7200}})
+    result = call(monkeypatch, api, "extend", "shop", more)
+    assert (result.exit_code, list_patches(api)) == (Code.OK, [("shop", {"spec": changed})])
+    assert f"job 'shop' {said}\n" in result.stderr
+
+
+def test_what_has_no_end_is_not_given_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = call(monkeypatch, server(builders.ready()), "extend", "shop", "2h")
+    assert (result.exit_code, "does not set `activeDeadlineSeconds`" in result.stderr) == (Code.USAGE, True)
 
 
 def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from nestor.api import conditions
-from nestor.clients.cli.commands import apps, status
+from nestor.clients.cli.commands import apps, listing
 from nestor.clients.cli.console import ASCII, Symbols, clean
 from nestor.clients.cli.follow import render_live
 from nestor.clients.cli.view import times
@@ -100,7 +100,7 @@ def test_the_list_of_jobs(form: str) -> None:
     jobs = [STATES[state]() for state in STATES]
     for state, job in zip(STATES, jobs, strict=True):
         job["metadata"]["name"] = state
-    head, rows = status.build_rows(jobs, NOW, all_namespaces=True, wide=True)
+    head, rows = listing.build_rows(jobs, NOW, all_namespaces=True, wide=True)
     table: list[list[str | Text]] = [[*head], *rows]
     lines = Group(*[Text(" | ").join([cell if isinstance(cell, Text) else Text(cell) for cell in row]) for row in table])
     golden.check(f"list.{form}.txt", golden.render(lines, form))

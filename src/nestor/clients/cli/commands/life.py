@@ -1,4 +1,4 @@
-"""`nestor suspend | resume | rerun | delete`: a job's life, changed by its user."""
+"""`nestor suspend | resume | extend | rerun | delete`: a job's life, changed by its user."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object
+from nestor.api.objects import Object, status_of
 from nestor.api.times import now
-from nestor.clients.cli import console, follow, options, session
+from nestor.clients.cli import console, follow, limits, options, session
 from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure, explain
 from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import condition, is_over
 from nestor.kube import ApiError, Unreachable, kinds
 
@@ -57,6 +58,30 @@ async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
         return
     await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
     console.tell(f"job '{name}' is being {word}", mark="good")
+
+
+@options.acting
+async def extend(
+    place: Place,
+    name: options.JobName,
+    more: Annotated[
+        float, options.argument(metavar="TIME", parser=options.read_seconds, help="How much longer, for example `30m` or `2h`.")
+    ],
+) -> int:
+    """Let a job run longer than its `activeDeadlineSeconds`, as far as its class allows.
+
+    A job that has ended is kept for longer than its `ttlSecondsAfterFinished`.
+    """
+    async with session.opened(place) as opened:
+        job = await opened.get_job(name)
+        has_ended = bool(status_of(job).get("completionTime"))
+        spec, is_most = await limits.find_extension(opened.api, job, limits.KEEP if has_ended else limits.STOP, round(more))
+        await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": spec})
+    (seconds,) = spec.values()
+    what = "is kept for" if has_ended else "may run for"
+    most = ", the most that its class allows" if is_most else ""
+    console.tell(f"job '{name}' {what} {times.short(seconds)} in all{most}", mark="good")
+    return Code.OK
 
 
 @options.acting

@@ -1,13 +1,12 @@
-"""`nestor list | status | open`: jobs, one of them, and its page."""
+"""`nestor status | wait | open`: one job, its end, and its page."""
 
 from __future__ import annotations
 
-import datetime
 import webbrowser
+from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from nestor.api import conditions
 from nestor.api.objects import Object, status_of
@@ -16,71 +15,8 @@ from nestor.clients.cli import console, follow, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.options import Output
 from nestor.clients.cli.session import Place, Session
-from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import address, condition, describe_app, mood, pick_line, url_of
-from nestor.clients.cli.view.job import STYLES, render_page
-from nestor.kube import kinds
-
-
-@options.acting
-async def list_jobs(
-    place: Place,
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")] = False,
-    selector: Annotated[
-        str, typer.Option("--selector", "-l", help="List only jobs with these labels, for example `team=a`.")
-    ] = "",
-    form: options.OutputOption = None,
-) -> int:
-    """List jobs with their state, URL, version and age.
-
-    `-o wide` adds the steps done, the command, the application, the reason as a sentence and what to do next.
-    """
-    async with session.opened(place) as opened:
-        jobs = await opened.api.list(kinds.NESTED_APP_JOB, None if all_namespaces else opened.namespace, labels=selector)
-        where = opened.namespace
-    if form in (Output.JSON, Output.YAML, Output.NAME):
-        output.print_objects(jobs, form, is_list=True)
-    elif jobs:
-        output.print_table(*build_rows(jobs, now(), all_namespaces=all_namespaces, wide=form is Output.WIDE))
-    else:
-        console.tell("no jobs" if all_namespaces else f"no jobs in namespace '{where}'")
-    return 0
-
-
-def build_rows(
-    jobs: list[Object], now: datetime.datetime, *, all_namespaces: bool, wide: bool
-) -> tuple[list[str], list[list[str | Text]]]:
-    head = ["NAMESPACE"] * all_namespaces + ["NAME", "STATUS", "URL", "VERSION", "AGE"]
-    head += ["STEPS", "COMMAND", "APP", "MESSAGE", "NEXT STEP"] * wide
-    rows: list[list[str | Text]] = []
-    for job in jobs:
-        status, meta = status_of(job), job["metadata"]
-        feeling, word = mood(job)
-        row: list[str | Text] = [meta["namespace"]] if all_namespaces else []
-        row += [
-            meta["name"],
-            Text(word, STYLES[feeling]),
-            str(status.get("url") or ""),
-            str(status.get("kubernetesVersion") or ""),
-            times.age(meta.get("creationTimestamp"), now),
-        ]
-        if wide:
-            ready = condition(job, "Ready") or {}
-            row += [
-                count_steps(status),
-                str(status.get("command") or job["spec"].get("command") or ""),
-                describe_app(job["spec"]),
-                pick_line(str(ready.get("message") or "")),
-                str(status.get("nextStep") or ""),
-            ]
-        rows.append(row)
-    return head, rows
-
-
-def count_steps(status: Object) -> str:
-    """How many steps are done, as `2/4`."""
-    steps = status.get("steps") or []
-    return f"{sum(step.get('state') == 'Succeeded' for step in steps)}/{len(steps)}" if steps else ""
+from nestor.clients.cli.view.facts import Ending, address, condition, mood, url_of
+from nestor.clients.cli.view.job import render_page
 
 
 @options.acting
@@ -109,12 +45,39 @@ async def status(
     return Code.FAILED if mood(job)[0] == "bad" else Code.OK
 
 
+class Goal(StrEnum):
+    READY = "ready"
+    ENDED = "ended"
+
+
+@options.acting
+async def wait(
+    place: Place,
+    name: options.JobName,
+    goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.READY,
+    timeout: options.Timeout = None,
+) -> int:
+    """Wait until a job is ready, or until it has ended. Prints its URL if it is ready.
+
+    Exits with code 1 if the job fails or is suspended instead.
+    """
+    async with session.opened(place) as opened:
+        is_end = goal is Goal.ENDED
+        job, ending = await follow.follow(opened, await opened.get_job(name), until_finished=is_end, timeout=timeout)
+    code = _tell_ending(job, ending, None)
+    return Code.FAILED if ending.reason == conditions.SUSPENDED else code
+
+
 async def follow_to_end(
     opened: Session, job: Object, timeout: float | None, form: Output | None = None, *, until_finished: bool = False
 ) -> int:
-    """Follow a job until it is ready, or has ended if it has a success policy. Only its URL goes to standard output."""
+    """Follow a job until it is ready, or has ended if it has a success policy."""
     until_finished = until_finished or bool(job["spec"].get("successPolicy"))
-    job, ending = await follow.follow(opened, job, until_finished=until_finished, timeout=timeout)
+    return _tell_ending(*await follow.follow(opened, job, until_finished=until_finished, timeout=timeout), form)
+
+
+def _tell_ending(job: Object, ending: Ending, form: Output | None) -> int:
+    """The exit code. Only the job's URL goes to standard output."""
     name = job["metadata"]["name"]
     if form is not None:
         output.print_objects([job], form, is_list=False)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from nestor.api import labels
 from nestor.api.crd import RESOURCES
 from nestor.api.objects import Object, spec_of, status_of
-from nestor.clients.cli.session import Session
+from nestor.clients.cli.session import Session, may
 from nestor.kube import Api, ApiError, Forbidden, Invalid, Kind, NotFound, kinds
 
 T = TypeVar("T")
@@ -121,20 +121,8 @@ async def read_job(session: Session, job: Object) -> JobFacts:
 
 async def read_rights(api: Api, namespace: str, wanted: tuple[tuple[str, str, str], ...]) -> dict[tuple[str, str, str], bool]:
     """The user's permissions in a namespace, as the API server reports them."""
-    answers = await asyncio.gather(*[_may(api, namespace, *right) for right in wanted])
+    answers = await asyncio.gather(*[may(api, namespace, verb, resource, subresource=part) for verb, resource, part in wanted])
     return dict(zip(wanted, answers, strict=True))
-
-
-async def _may(api: Api, namespace: str, verb: str, resource: str, subresource: str) -> bool:
-    group = labels.GROUP if resource.startswith("nested") else ""
-    attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource, "subresource": subresource}
-    body = {
-        "apiVersion": kinds.ACCESS_REVIEW.api_version,
-        "kind": kinds.ACCESS_REVIEW.name,
-        "spec": {"resourceAttributes": attributes},
-    }
-    answer = await api.request("POST", kinds.ACCESS_REVIEW.path(), None, body)
-    return bool(status_of(answer).get("allowed"))
 
 
 async def _allowed(question: Awaitable[T]) -> T | None:

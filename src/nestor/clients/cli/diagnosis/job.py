@@ -8,7 +8,7 @@ from nestor.api import conditions as words
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.clients.cli.diagnosis.facts import JobFacts
 from nestor.clients.cli.diagnosis.installation import Finding, Level, bad, describe_lacking, warn
-from nestor.clients.cli.view.facts import Mood, condition, describe_trouble, mood
+from nestor.clients.cli.view.facts import Mood, condition, describe_trouble, find_time, mood
 
 EVENTS_SHOWN = 3
 
@@ -52,7 +52,7 @@ def _judge_pods(facts: JobFacts) -> Iterator[Finding]:
 
 
 def _judge_events(facts: JobFacts) -> Iterator[Finding]:
-    latest = sorted(facts.events or (), key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
+    latest = sorted(facts.events or (), key=find_time)
     for event in latest[-EVENTS_SHOWN:]:
         about = event.get("involvedObject") or {}
         times = f" ({event['count']} times)" if event.get("count", 1) > 1 else ""

@@ -160,6 +160,11 @@ def describe_app(spec: Object) -> str:
     return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")
 
 
+def find_time(event: Object) -> str:
+    """When an event was seen last; by `sorted`, the latest comes last."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")
+
+
 def describe_trouble(pod: Object) -> str | None:
     """One sentence, or None if the pod is fine or starting normally."""
     name, status = pod["metadata"]["name"], status_of(pod)

@@ -1,4 +1,4 @@
-"""What can be done with a job now, when it ends and is deleted, and what puts that off. Pure."""
+"""What can be done with a job now, and when it ends and is deleted. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.times import write
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import is_over
-from nestor.clients.ui.models.launch import LONGEST
-
-STOP, KEEP = "stop", "keep"
-FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
 
 
 @dataclass(frozen=True)
@@ -72,12 +68,3 @@ def _add(start: str | None, seconds: int | None) -> str:
     if begin is None or seconds is None:
         return ""
     return write(begin + datetime.timedelta(seconds=seconds))
-
-
-def build_extension(job: Object, field: str, seconds: int, most: int | None = None) -> Object | None:
-    """What its spec gets to end so much later; None if there is nothing to extend. `most`: for how long its class lets it run."""
-    now = spec_of(job).get(FIELDS[field]) if field in FIELDS else None
-    limit = most if most is not None and field == STOP else LONGEST
-    if now is None or limit <= int(now):
-        return None
-    return {FIELDS[field]: min(limit, int(now) + seconds)}

@@ -13,13 +13,12 @@ from nestor.api.class_choice import find_default
 from nestor.api.objects import Object, owner_reference, spec_of
 from nestor.api.words import NAME_LIMIT
 from nestor.clients.cli import manifests
+from nestor.clients.cli.limits import LONGEST
 from nestor.clients.cli.manifests import Wishes
 
 NAME_FORM = re.compile(r"[a-z]([-a-z0-9]{0,50}[a-z0-9])?")
 SPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400}
-LONGEST = 315_360_000
-"""Seconds that the API takes for a deadline."""
 ENDING = "-parameters"
 _MARK = ":"
 

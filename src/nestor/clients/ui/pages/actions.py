@@ -5,16 +5,16 @@ from __future__ import annotations
 from aiohttp import web
 
 from nestor.api import labels
-from nestor.api.class_choice import read_effective
-from nestor.api.objects import Object, status_of
+from nestor.api.objects import Object
 from nestor.api.times import now
+from nestor.clients.cli import limits
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui import frame
 from nestor.clients.ui.models import actions, launch
 from nestor.clients.ui.models.jobs import job_path
 from nestor.clients.ui.visitor import Visitor
-from nestor.kube import Forbidden, kinds
+from nestor.kube import kinds
 
 
 async def _patch(visitor: Visitor, job: Object, patch: Object) -> None:
@@ -69,31 +69,10 @@ async def extend(request: web.Request) -> web.Response:
 
 
 async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> bool:
-    """Have one of its ends so much later than it is now, as far as its class allows; whether that is the most.
-
-    Raises `Failure` if it has no such end or is at the most already.
-    """
-    most = await _find_most(visitor, job) if field == actions.STOP else None
-    spec = actions.build_extension(job, field, seconds, most)
-    if spec is None:
-        raise Failure(
-            f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE
-        )
+    """Have one of its ends so much later, as far as its class allows; whether that is the most. Raises `Failure`."""
+    spec, is_most = await limits.find_extension(visitor.api, job, field, seconds)
     await _patch(visitor, job, {"spec": spec})
-    return most is not None and most in spec.values()
-
-
-async def _find_most(visitor: Visitor, job: Object) -> int | None:
-    """For how long the job's class lets jobs run, in seconds. None: for ever, or the visitor may not see it."""
-    name = status_of(job).get("className")
-    if not name:
-        return None
-    try:
-        found = await visitor.api.find(kinds.NESTED_CLASS, name)
-    except Forbidden:
-        return None
-    most: int | None = read_effective(found).get("maxActiveDeadlineSeconds")
-    return most
+    return is_most
 
 
 async def delete(request: web.Request) -> web.Response:

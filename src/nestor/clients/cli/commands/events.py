@@ -1,0 +1,52 @@
+"""`nestor events`: what was reported of a job."""
+
+from __future__ import annotations
+
+import datetime
+
+from rich.text import Text
+
+from nestor.api.objects import Object, status_of
+from nestor.api.times import now
+from nestor.clients.cli import console, options, output, session
+from nestor.clients.cli.session import Place
+from nestor.clients.cli.view import times
+from nestor.clients.cli.view.facts import find_time
+from nestor.kube import Forbidden, kinds
+
+HEAD = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+
+
+@options.acting
+async def events(place: Place, name: options.JobName) -> int:
+    """List the events of a job and, if you may see them, of its own namespace in the host cluster, the latest last."""
+    async with session.opened(place) as opened:
+        job = await opened.get_job(name)
+        found = await opened.api.list(kinds.EVENT, opened.namespace, fields=f"involvedObject.uid={job['metadata']['uid']}")
+        if home := status_of(job).get("namespace"):
+            try:
+                found += await opened.api.list(kinds.EVENT, home)
+            except Forbidden:
+                console.tell(f"you have no permission to list events in the job's own namespace '{home}'", mark="warn")
+    if found:
+        output.print_table(HEAD, build_rows(found, now()))
+    else:
+        console.tell(f"job '{name}' has no events; the cluster deletes them after some time, mostly an hour")
+    return 0
+
+
+def build_rows(found: list[Object], now: datetime.datetime) -> list[list[str | Text]]:
+    """Pure."""
+    rows: list[list[str | Text]] = []
+    for event in sorted(found, key=find_time):
+        kind, about = str(event.get("type") or ""), event.get("involvedObject") or {}
+        rows.append(
+            [
+                times.age(find_time(event), now),
+                Text(kind, "warn" if kind == "Warning" else ""),
+                str(event.get("reason") or ""),
+                f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
+                " ".join(str(event.get("message") or "").split()),
+            ]
+        )
+    return rows
