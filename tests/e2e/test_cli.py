@@ -63,7 +63,7 @@ async def test_an_application_by_the_command_line_alone(
     assert all(line.startswith("[seed] ") for line in lines)
 
     kubeconfig = tmp_path / "nested.kubeconfig"
-    await nestor("kubeconfig", "four", "--output-file", str(kubeconfig))
+    await nestor("kubeconfig", "four", "--output", str(kubeconfig))
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
     assert yaml.safe_load(kubeconfig.read_text())["kind"] == "Config"
     assert "database" in await nestor("exec", "four", "--", "kubectl", "get", "deployments")

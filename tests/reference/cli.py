@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -46,7 +47,10 @@ def _write_command(command: Any, name: str) -> Iterator[str]:
     arguments = " ".join(_write_argument(item) for item in command.params if item.param_type_name == "argument")
     yield f"## {name}\n"
     yield f"`nestor {name} [OPTIONS]{' ' + arguments if arguments else ''}`\n"
-    yield "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n")) + "\n"
+    said, _, examples = command.help.partition("\n\n\b\nExamples:\n")
+    yield "\n\n".join(" ".join(part.split()) for part in said.split("\n\n")) + "\n"
+    if examples:
+        yield f"```bash\n{textwrap.dedent(examples)}\n```\n"
     rows = [
         f"| `{escape(_write_argument(item))}` | {escape(item.help or '')} |"
         for item in command.params

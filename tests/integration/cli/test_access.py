@@ -49,7 +49,7 @@ async def test_the_kubeconfig_is_printed_written_and_merged(cli: CommandLine, jo
     content = yaml.safe_load((await cli("kubeconfig", "shop")).stdout)
     assert content["current-context"] == name
     file = tmp_path / "out.yaml"
-    assert (await cli("kubeconfig", "shop", "--output-file", str(file))).code == Code.OK
+    assert (await cli("kubeconfig", "shop", "--output", str(file))).code == Code.OK
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert yaml.safe_load(file.read_text()) == content
 

@@ -19,7 +19,7 @@ from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, create, g
 CALLS = {
     "print": ["kubeconfig", "shop"],
     "merge": ["kubeconfig", "shop", "--merge"],
-    "file": ["kubeconfig", "shop", "--output-file", "{folder}/out.yaml"],
+    "file": ["kubeconfig", "shop", "--output", "{folder}/out.yaml"],
     "exec": ["exec", "shop", "--", "kubectl", "get", "pods"],
     "shell": ["shell", "shop"],
     "logs": ["logs", "shop", "some-pod"],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from nestor import __version__
 from nestor.clients.cli import options
@@ -35,12 +38,24 @@ EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem wa
 NO_FILES = 4
 """A directive of kubectl's completion protocol: do not offer file names."""
 
+
+class Commands(TyperGroup):
+    """Its help lists the commands by what they are for, each in a sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found: list[Any] = [self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        for panel in dict.fromkeys(command.rich_help_panel for command in found):
+            own = [command for command in found if command.rich_help_panel == panel]
+            with formatter.section(panel or "Commands"):
+                formatter.write_dl([(command.name, f"{(command.help or '').partition('.')[0]}.") for command in own])
+
+
 app = typer.Typer(
     name="nestor",
     no_args_is_help=True,
     epilog=EPILOG,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -51,7 +66,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(cls=Commands)
 def nestor(
     namespace: options.Namespace = None,
     context: options.Context = None,
@@ -69,33 +84,42 @@ INSIDE = "Inside a job's cluster"
 APPLICATIONS = "Applications and files"
 HELP = "Troubleshooting"
 
-app.command("run", rich_help_panel=JOBS)(run.run)
-app.command("list", rich_help_panel=JOBS)(listing.list_jobs)
-app.command("ls", hidden=True)(listing.list_jobs)
-app.command("status", rich_help_panel=JOBS)(status.status)
-app.command("wait", rich_help_panel=JOBS)(status.wait)
-app.command("events", rich_help_panel=JOBS)(events.events)
-app.command("logs", rich_help_panel=JOBS)(logs.logs)
-app.command("open", rich_help_panel=JOBS)(status.open_page)
-app.command("suspend", rich_help_panel=JOBS)(life.suspend)
-app.command("resume", rich_help_panel=JOBS)(life.resume)
-app.command("extend", rich_help_panel=JOBS)(life.extend)
-app.command("rerun", rich_help_panel=JOBS)(life.rerun)
-app.command("delete", rich_help_panel=JOBS)(life.delete)
 clusters = typer.Typer(no_args_is_help=True, help="Clusters without an application: create one, connect to it, delete it.")
-clusters.command("create")(run.create_cluster)
-clusters.command("connect")(access.kubeconfig)
-clusters.command("delete")(life.delete)
+
+
+def add(panel: str | None, name: str, function: Callable[..., Any], *examples: str) -> None:
+    """A command; those without a panel are of `cluster`. Below what it says of itself, it has examples, as kubectl's have."""
+    lines = "\n".join(f"  nestor {example}" for example in examples)
+    told = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\nExamples:\n{lines}"
+    (app if panel else clusters).command(name, rich_help_panel=panel, help=told)(function)
+
+
+add(JOBS, "run", run.run, "run hello-world", "run registry.example.com/shop:1 --name shop -p REPLICAS=2", "run -f job.yaml --rm")
+add(JOBS, "list", listing.list_jobs, "list", "list -A -o wide", "list --watch")
+app.command("ls", hidden=True)(listing.list_jobs)
+add(JOBS, "status", status.status, "status shop", "status shop --follow --timeout 5m")
+add(JOBS, "wait", status.wait, "wait shop", "wait training --for ended --timeout 2h")
+add(JOBS, "events", events.events, "events shop")
+add(JOBS, "logs", logs.logs, "logs shop -f", "logs shop database", "logs shop default/web-0 --tail 20")
+add(JOBS, "open", status.open_page, "open shop", "open shop --print")
+add(JOBS, "suspend", life.suspend, "suspend shop training")
+add(JOBS, "resume", life.resume, "resume shop training")
+add(JOBS, "extend", life.extend, "extend training 2h")
+add(JOBS, "rerun", life.rerun, "rerun shop --follow", "rerun training --yes")
+add(JOBS, "delete", life.delete, "delete shop training --wait")
+add(None, "create", run.create_cluster, "cluster create lab --version v1.36")
+add(None, "connect", access.kubeconfig, "cluster connect lab --merge --use")
+add(None, "delete", life.delete, "cluster delete lab --wait")
 app.add_typer(clusters, name="cluster", rich_help_panel=JOBS)
-app.command("kubeconfig", rich_help_panel=INSIDE)(access.kubeconfig)
-app.command("exec", rich_help_panel=INSIDE)(access.execute)
-app.command("shell", rich_help_panel=INSIDE)(access.shell)
-app.command("apps", rich_help_panel=APPLICATIONS)(apps.apps)
-app.command("machines", rich_help_panel=APPLICATIONS)(machines.machines)
-app.command("convert", rich_help_panel=APPLICATIONS)(convert.convert)
-app.command("validate", rich_help_panel=APPLICATIONS)(validate.validate)
-app.command("doctor", rich_help_panel=HELP)(doctor.doctor)
-app.command("bench", rich_help_panel=HELP)(bench.bench)
+add(INSIDE, "kubeconfig", access.kubeconfig, "kubeconfig shop -o shop.kubeconfig", "kubeconfig shop --merge --use")
+add(INSIDE, "exec", access.execute, "exec shop -- kubectl get pods -A", "exec shop -- helm list -A")
+add(INSIDE, "shell", access.shell, "shell shop")
+add(APPLICATIONS, "apps", apps.apps, "apps", "apps hello-world")
+add(APPLICATIONS, "machines", machines.machines, "machines")
+add(APPLICATIONS, "convert", convert.convert, "convert AppDef.json --image registry.example.com/shop:1 > job.yaml")
+add(APPLICATIONS, "validate", validate.validate, "validate jobs/ --class batch.yaml", "validate AppDef.json")
+add(HELP, "doctor", doctor.doctor, "doctor", "doctor shop")
+add(HELP, "bench", bench.bench, "bench --jobs 5")
 
 
 @app.command("version", rich_help_panel=HELP)

@@ -41,13 +41,10 @@ def read_seconds(text: str) -> float | None:
 option = functools.partial(typer.Option, show_default=False)
 """One whose default needs no word of its own."""
 argument = functools.partial(typer.Argument, show_default=False)
-_where = functools.partial(option, rich_help_panel="Which cluster")
-_what = functools.partial(option, rich_help_panel="What to run")
-_package = functools.partial(option, rich_help_panel="What to run without an AppDef")
 
 Namespace = Annotated[
     str | None,
-    _where(
+    option(
         "--namespace",
         "-n",
         help="Namespace of the job. Default: the namespace of the kubeconfig context.",
@@ -56,10 +53,10 @@ Namespace = Annotated[
 ]
 Context = Annotated[
     str | None,
-    _where("--context", help="Kubeconfig context to use. Default: the current one.", autocompletion=completion.complete_context),
+    option("--context", help="Kubeconfig context to use. Default: the current one.", autocompletion=completion.complete_context),
 ]
 Kubeconfig = Annotated[
-    str | None, _where("--kubeconfig", help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.")
+    str | None, option("--kubeconfig", help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.")
 ]
 JobName = Annotated[str, argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job)]
 JobNames = Annotated[list[str], argument(metavar="NAME…", help="Names of the jobs.", autocompletion=completion.complete_job)]
@@ -85,7 +82,7 @@ App = Annotated[
 ]
 File = Annotated[
     Path | None,
-    _what(
+    option(
         "--file",
         "-f",
         help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` reads standard input.",
@@ -93,32 +90,32 @@ File = Annotated[
 ]
 Templates = Annotated[
     str | None,
-    _what("--templates", metavar="CONFIGMAP", help="ConfigMap that holds the AppDef's templates, instead of an image."),
+    option("--templates", metavar="CONFIGMAP", help="ConfigMap that holds the AppDef's templates, instead of an image."),
 ]
 Chart = Annotated[
-    str | None, _package("--chart", metavar="CHART", help="A Helm chart: `oci://…`, an archive's URL, or a name in --repo.")
+    str | None, option("--chart", metavar="CHART", help="A Helm chart: `oci://…`, an archive's URL, or a name in --repo.")
 ]
-Repo = Annotated[str | None, _package("--repo", metavar="URL", help="The chart's repository.")]
-ChartVersion = Annotated[str | None, _package("--chart-version", help="The chart's version. Default: the latest.")]
-Sets = Annotated[list[str] | None, _package("--set", metavar="NAME=VALUE", help="A value of the chart. Can be repeated.")]
+Repo = Annotated[str | None, option("--repo", metavar="URL", help="The chart's repository.")]
+ChartVersion = Annotated[str | None, option("--chart-version", help="The chart's version. Default: the latest.")]
+Sets = Annotated[list[str] | None, option("--set", metavar="NAME=VALUE", help="A value of the chart. Can be repeated.")]
 Manifest = Annotated[
-    str | None, _package("--manifest", metavar="FILE", help="A manifest: a file, a URL, or `-` for standard input.")
+    str | None, option("--manifest", metavar="FILE", help="A manifest: a file, a URL, or `-` for standard input.")
 ]
 Kustomize = Annotated[
-    str | None, _package("--kustomize", metavar="DIR", help="A kustomization. The kubectl on your machine builds it.")
+    str | None, option("--kustomize", metavar="DIR", help="A kustomization. The kubectl on your machine builds it.")
 ]
 Targets = Annotated[
     list[str] | None,
-    _package("--target", metavar="[NAMESPACE/]SERVICE:PORT", help="A Service to expose; the first has the URL. Can be repeated."),
+    option("--target", metavar="[NAMESPACE/]SERVICE:PORT", help="A Service to expose; the first has the URL. Can be repeated."),
 ]
-Name = Annotated[str | None, _what("--name", help="Name of the job. Default: the application's name with a random suffix.")]
-Command = Annotated[str | None, _what("--command", help="The AppDef command to run.")]
+Name = Annotated[str | None, option("--name", help="Name of the job. Default: the application's name with a random suffix.")]
+Command = Annotated[str | None, option("--command", help="The AppDef command to run.")]
 Parameters = Annotated[
-    list[str] | None, _what("--parameter", "-p", metavar="NAME=VALUE", help="A parameter of the command. Can be repeated.")
+    list[str] | None, option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter of the command. Can be repeated.")
 ]
 ParametersFrom = Annotated[
     str | None,
-    _what(
+    option(
         "--parameters-from",
         metavar="SECRET",
         help="Secret in the job's namespace whose keys are further parameters, such as passwords.",
@@ -126,7 +123,7 @@ ParametersFrom = Annotated[
 ]
 ClassName = Annotated[
     str | None,
-    _what(
+    option(
         "--class",
         help="NestedClass of the job. Default: the cluster's default class.",
         autocompletion=completion.complete_names(kinds.NESTED_CLASS),
@@ -134,11 +131,11 @@ ClassName = Annotated[
 ]
 Machine = Annotated[
     str | None,
-    _what("--machine", help="Machine that the job's pods run on, one of its class's. Default: the class's default machine."),
+    option("--machine", help="Machine that the job's pods run on, one of its class's. Default: the class's default machine."),
 ]
-Version = Annotated[str | None, _what("--version", help="Kubernetes version of the nested cluster, for example `v1.36`.")]
-Host = Annotated[str | None, _what("--host", help="Host name of the job's URL.")]
-AllTargets = Annotated[bool, _what("--all-targets", help="Expose all targets, not only the first one.")]
+Version = Annotated[str | None, option("--version", help="Kubernetes version of the nested cluster, for example `v1.36`.")]
+Host = Annotated[str | None, option("--host", help="Host name of the job's URL.")]
+AllTargets = Annotated[bool, option("--all-targets", help="Expose all targets, not only the first one.")]
 Detach = Annotated[
     bool,
     typer.Option(

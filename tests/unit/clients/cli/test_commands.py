@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner, Result
 
@@ -36,10 +41,33 @@ def test_every_command_explains_itself(command: str) -> None:
     assert f"nestor {command}" in result.output or f"{command} [OPTIONS]" in result.output
 
 
+def list_examples(group: Any) -> Iterator[str]:
+    for command in group.commands.values():
+        yield from (
+            list_examples(command) if hasattr(command, "commands") else re.findall(r"^  (nestor .*)", command.help, re.MULTILINE)
+        )
+
+
+EXAMPLES = list(list_examples(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_in_the_help_are_right_usage(example: str) -> None:
+    words, command = shlex.split(example.partition(">")[0])[1:], cast(Any, typer.main.get_command(app))
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context("nestor", words)
+
+
+def test_commands_have_examples_and_their_help_is_wrapped_once() -> None:
+    assert len(EXAMPLES) > len(COMMANDS)
+    assert "`nestor shell`, which open a tunnel if necessary" in call("kubeconfig", "--help").output
+
+
 def test_the_overview_names_every_command_and_the_exit_codes() -> None:
     result = call("--help")
     for command in COMMANDS:
-        assert f" {command} " in result.output
+        assert f"  {command} " in result.output
     assert "5 timed out" in result.output
 
 
@@ -62,7 +90,7 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
         ("exec", "hello", "kubectl", "-A"),
         ("nonsense",),
         ("list", "-o", "xml"),
-        ("kubeconfig", "a", "--merge", "-f", "x"),
+        ("kubeconfig", "a", "--merge", "-o", "x"),
         ("logs", "a", "--tail", "-1"),
         ("run", "shop", "--parameter", "x"),
         ("validate", "/does/not/exist"),

@@ -28,11 +28,9 @@ EXIT_NOT_FOUND = 127
 async def kubeconfig(
     place: Place,
     name: options.JobName,
-    output_file: Annotated[
+    target: Annotated[
         Path | None,
-        options.option(
-            "--output-file", "-f", dir_okay=False, help="Write it to this file (mode 0600) instead of standard output."
-        ),
+        options.option("--output", "-o", dir_okay=False, help="Write it to this file (mode 0600) instead of standard output."),
     ] = None,
     merge: Annotated[
         bool, typer.Option("--merge", help="Add it to your kubeconfig ($KUBECONFIG, or ~/.kube/config) as a context.")
@@ -48,8 +46,8 @@ async def kubeconfig(
     connect to it; the class's `network.apiFrom` may name others. From elsewhere, use `nestor exec` or `nestor shell`, which open
     a tunnel if necessary.
     """
-    if merge and output_file:
-        raise typer.BadParameter("--merge and --output-file cannot be combined", param_hint="--merge")
+    if merge and target:
+        raise typer.BadParameter("--merge and --output cannot be combined", param_hint="--merge")
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         content = await nested.read_kubeconfig(opened, job)
@@ -61,9 +59,9 @@ async def kubeconfig(
         console.tell(f"context '{chosen['current-context']}' added to {path}", mark="good")
         if not use:
             console.tell(f"  kubectl --context {chosen['current-context']} get pods -A")
-    elif output_file:
-        write_private(output_file, dump_yaml(chosen))
-        console.tell(f"{output_file} written", mark="good")
+    elif target:
+        write_private(target, dump_yaml(chosen))
+        console.tell(f"{target} written", mark="good")
     else:
         output.write(dump_yaml(chosen))
     if not is_reachable:
@@ -109,7 +107,7 @@ async def execute(
     name: options.JobName,
     command: Annotated[list[str], options.argument(metavar="-- COMMAND…", help="Command to run, with its arguments.")],
 ) -> int:
-    """Run a command on this machine with KUBECONFIG set to a job's nested cluster: `nestor exec hello -- kubectl get pods -A`.
+    """Run a command on this machine with KUBECONFIG set to a job's nested cluster.
 
     The kubeconfig is a temporary file that only you can read. If the cluster's address is not reachable from here, a `kubectl
     port-forward` tunnel is open while the command runs. Exits with the command's exit code.
