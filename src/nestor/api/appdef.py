@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from nestor.api import faults
-from nestor.api.appdef_keys import find_unknown, warn_of_unknown
+from nestor.api.appdef_keys import find_unknown, suggest, warn_of_unknown
 from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernetes
 
 KIND = "kns"
@@ -81,7 +81,9 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
         )
         raise CommandNotFound([message + (f"; available: {_quote(runnable)}" if runnable else "")])
     if identifier not in app.commands:
-        raise CommandNotFound([f"the AppDef has no command '{identifier}'; available: {_quote(runnable or list(app.commands))}"])
+        known = runnable or list(app.commands)
+        more = _quote(known) + suggest(identifier, known)
+        raise CommandNotFound([f"the AppDef has no command '{identifier}'; available: {more}"])
     command = _parse_command(app, identifier)
     nested = command.nested_kubernetes
     assert nested is not None  # it is runnable

@@ -14,6 +14,8 @@ WARNING_LIMIT = 10
 """Unknown keys that are told at once; the others are counted."""
 _KEY_LIMIT = 60
 """Characters of a key that may be a misspelt one."""
+_KNOWN_LIMIT = 100
+"""A user's AppDef may have so many commands and parameters that a look at all of them takes seconds."""
 _LIKENESS = 0.75
 _PART_LIMIT = 4
 """The shortest part of a key that may stand for it, as `port` for `service_port`."""
@@ -56,7 +58,7 @@ def warn_of_unknown(unknown: Iterable[UnknownKey]) -> list[str]:
 
 def find_nearest(key: str, known: Collection[str]) -> str | None:
     """The known key that is most like `key`, whatever its capitals, dashes and underscores; None if none is."""
-    if len(key) > _KEY_LIMIT:
+    if len(key) > _KEY_LIMIT or len(known) > _KNOWN_LIMIT:
         return None
     plain = {_simplify(name): name for name in known}
     wanted = _simplify(key)
@@ -68,13 +70,15 @@ def find_nearest(key: str, known: Collection[str]) -> str | None:
     return min((name for part, name in plain.items() if wanted in part), key=len, default=None)
 
 
+def suggest(given: str, known: Collection[str], mark: str = "'") -> str:
+    """What to add to a sentence about a name that does not exist; empty if none is like it."""
+    nearest = find_nearest(given, known)
+    return f"; did you mean {mark}{faults.name_field('', [nearest])}{mark}?" if nearest else ""
+
+
 def _describe(item: UnknownKey) -> str:
     field = faults.name_field(item.where, [item.key])
-    if item.note:
-        return f"`{field}` {item.note}"
-    nearest = find_nearest(item.key, item.known)
-    hint = f"; did you mean `{nearest}`?" if nearest else ""
-    return f"`{field}`: unknown key, ignored{hint}"
+    return f"`{field}` {item.note}" if item.note else f"`{field}`: unknown key, ignored{suggest(item.key, item.known, '`')}"
 
 
 def _simplify(key: str) -> str:

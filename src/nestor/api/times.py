@@ -1,8 +1,12 @@
-"""Times in Kubernetes' format: RFC 3339, whole seconds, UTC."""
+"""Times in Kubernetes' format: RFC 3339, whole seconds, UTC; and durations as people write them."""
 
 from __future__ import annotations
 
 import datetime
+import re
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def now() -> datetime.datetime:
@@ -31,3 +35,12 @@ def timestamp() -> str:
 def seconds_since(text: str, at: datetime.datetime | None = None) -> float:
     """Seconds from the time in `text` until `at` (default: now); negative if `text` lies in the future."""
     return ((at or now()) - read(text)).total_seconds()
+
+
+def parse_duration(text: str) -> float:
+    """`90s`, `10m`, `1h30m`, or a number of seconds. Raises `ValueError` with a sentence."""
+    if text.isdigit():
+        return float(text)
+    if not text or _DURATION.sub("", text):
+        raise ValueError(f"'{text}' is not a duration; write, for example, '90s', '10m' or '1h30m'")
+    return sum(float(count) * _UNITS[unit] for count, unit in _DURATION.findall(text))

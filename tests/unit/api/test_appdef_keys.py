@@ -29,3 +29,4 @@ KNOWN = ["retry", "retry_sleep", "timeout_seconds", "service_port", "global_retr
 )
 def test_the_nearest_key_is_found_or_none(key: str, nearest: str | None) -> None:
     assert find_nearest(key, KNOWN) == nearest
+    assert find_nearest(key, [*KNOWN, *map(str, range(100))]) is None

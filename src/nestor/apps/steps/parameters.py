@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from nestor.api import faults
-from nestor.api.appdef_keys import UnknownKey, warn_of_unknown
+from nestor.api.appdef_keys import UnknownKey, suggest, warn_of_unknown
 from nestor.apps.steps import values
 from nestor.apps.steps.fields import Fields
 from nestor.apps.steps.plan import PlanError
@@ -130,7 +130,7 @@ def _refuse_unknown(reading: _Reading) -> None:
     known = _list_known([*reading.declared])
     told = faults.SENTENCE_LIMIT - 1
     for name in unknown[:told]:
-        reading.faults.append(f"{reading.name_given(name)} is unknown; the command has: {known}")
+        reading.faults.append(f"{reading.name_given(name)} is unknown; the command has: {known}{suggest(name, reading.declared)}")
     if more := unknown[told:]:
         where = "parametersFrom" if more[0] in reading.hidden else "parameters"
         reading.faults.append(f"`spec.{where}`: {len(more)} more are unknown")

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from nestor.api.times import parse_duration
 from nestor.clients.cli import completion, session
 from nestor.clients.cli.session import Place
-from nestor.clients.cli.view import times
 from nestor.kube import kinds
 
 
@@ -33,7 +33,7 @@ class Document(StrEnum):
 def read_seconds(text: str) -> float | None:
     """A time as users write it."""
     try:
-        return times.parse_duration(text) if text else None
+        return parse_duration(text) if text else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from nestor.api import conditions, names
+from nestor.api.appdef_keys import suggest
 from nestor.api.class_parts import ImagesPolicy
 from nestor.api.faults import explain
 from nestor.api.names import Part
@@ -84,7 +85,7 @@ def read_catalog(name: str, apps: Iterable[Object]) -> AppSource:
         known = [f"'{item}'" for item in sorted(found)]
         more = f", … {len(known) - SHOWN_APPS} more" if len(known) > SHOWN_APPS else ""
         there_are = ", ".join(known[:SHOWN_APPS]) + more if known else "none"
-        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; available: {there_are}")
+        raise Refused(conditions.APP_NOT_FOUND, f"no NestedApp named '{name}'; available: {there_are}{suggest(name, found)}")
     origin = f"NestedApp '{name}'"
     if fault := find_fault(found[name]):
         raise Refused(conditions.APPDEF_INVALID, f"{origin}: {fault}")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from nestor.api import conditions
+from nestor.api.appdef_keys import suggest
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.faults import explain
 from nestor.api.nestedappjob import NestedAppJobSpec
@@ -95,7 +96,7 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
     if name in classes:
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
-    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}")
+    raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}{suggest(name, classes)}")
 
 
 def find_machine_name(job: Object) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
+from nestor.api.appdef_keys import suggest
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement import MOST, Names, Overflow, OverflowMode, Placement
@@ -96,7 +97,8 @@ def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
     """Raises `Refused` for a machine that the class does not have, and for wishes that it does not allow."""
     machines = policy.placement.machines if policy.placement else []
     if job.machine and find_machine(policy, job.machine) is None:
-        message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {_list_machines(machines)}"
+        there_are = _list_machines(machines) + suggest(job.machine, [item.name for item in machines])
+        message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {there_are}"
         raise Refused(conditions.MACHINE_NOT_FOUND, message)
     if problems := resolve_placement(policy, job).problems:
         raise Refused(conditions.PLACEMENT_NOT_ALLOWED, f"{'; '.join(problems)} (class '{job.class_name}')")

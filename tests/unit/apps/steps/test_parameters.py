@@ -189,8 +189,8 @@ def test_thousands_of_unknown_names_make_few_sentences(hidden: bool) -> None:
 
 def test_unknown_names_are_told_with_the_known_ones() -> None:
     assert faults({"size": {}, "color": {}}, {"seize": 1, "colour": "x"}) == [
-        "`spec.parameters.seize` is unknown; the command has: 'size', 'color'",
-        "`spec.parameters.colour` is unknown; the command has: 'size', 'color'",
+        "`spec.parameters.seize` is unknown; the command has: 'size', 'color'; did you mean 'size'?",
+        "`spec.parameters.colour` is unknown; the command has: 'size', 'color'; did you mean 'color'?",
     ]
 
 

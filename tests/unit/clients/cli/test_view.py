@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from nestor.api import conditions
+from nestor.api.times import parse_duration
 from nestor.clients.cli.commands import apps, listing
 from nestor.clients.cli.console import ASCII, Symbols, clean
 from nestor.clients.cli.follow import render_live
@@ -196,13 +197,13 @@ def test_short_durations() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("90", 90), ("90s", 90), ("1h30m", 5400), ("1.5m", 90), ("2d", 172800)])
 def test_time_spans(text: str, expected: float) -> None:
-    assert times.parse_duration(text) == expected
+    assert parse_duration(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5 m", "-1s", "m", "5x"])
 def test_what_is_no_time_span(text: str) -> None:
     with pytest.raises(ValueError, match="not a duration"):
-        times.parse_duration(text)
+        parse_duration(text)
 
 
 def test_clocks_that_differ_make_no_negative_time() -> None:

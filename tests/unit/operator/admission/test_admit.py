@@ -78,6 +78,8 @@ def two_commands() -> Object:
     ("job", "reason", "message"),
     [
         (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'big', 'default'"),
+        (build_job(className="bigg"), conditions.CLASS_NOT_FOUND, "available: 'big', 'default'; did you mean 'big'?"),
+        (build_job(command="hello"), conditions.COMMAND_NOT_FOUND, "available: 'Hello'; did you mean 'Hello'?"),
         (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "available: v1.9, v1.36"),
         # The AppDef's may be replaced by a newer one, of which there is none; the job's own is exact.
         (build_job(nested={"kubernetes_version": "v1.37", "templates": STEPS}), conditions.VERSION_UNSUPPORTED,

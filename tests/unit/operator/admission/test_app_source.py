@@ -100,6 +100,7 @@ def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_re
     [
         ([], "available: none"),
         (["b", "a"], "available: 'a', 'b'"),
+        (["helo", "a"], "available: 'a', 'helo'; did you mean 'helo'?"),
         ([f"app-{number:02}" for number in range(25)], "'app-19', … 5 more"),
     ],
 )

@@ -68,6 +68,7 @@ def test_a_machine_that_the_class_does_not_have_is_refused_with_those_that_it_ha
     refused = refusal(machine="n16")
     assert refused.reason == conditions.MACHINE_NOT_FOUND
     assert refused.message == "class 'default' has no machine named 'n16'; available: 'n4' (4 CPUs), 'n8'"
+    assert refusal(machine="n-8").message.endswith("'n8'; did you mean 'n8'?")
     assert refusal(None, machine="n16").message == "class 'default' has no machine named 'n16'; available: none"
 
 

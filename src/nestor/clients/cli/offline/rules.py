@@ -13,9 +13,11 @@ from pydantic import BaseModel, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from nestor.api import faults
+from nestor.api.appdef_keys import suggest
 from nestor.api.crd import RESOURCES, build_crd
 from nestor.api.faults import name_field
 from nestor.api.schema import Schema
+from nestor.api.times import parse_duration
 
 if TYPE_CHECKING:
     import cel
@@ -51,13 +53,26 @@ def root_schema(kind: str) -> Schema:
 
 
 def _tell_fault(fault: ErrorDetails, kind: str) -> str:
+    if fault["type"] == "int_type" and (seconds := _read_seconds(fault["loc"][-1], fault["input"])):
+        return f"{faults.tell(fault, '')}, not {faults.show(fault['input'])}: did you mean {seconds}?"
     if fault["type"] not in _UNKNOWN:
         return faults.tell(fault, "")
-    *above, _ = path = fault["loc"]
+    *above, last = path = fault["loc"]
     schema = root_schema(kind)
     for part in above:
         schema = schema["items"] if isinstance(part, int) else schema["properties"][part]
-    return f"`{faults.name_field('', path)}` is unknown here; known: {', '.join(schema['properties'])}"
+    more = suggest(str(last), schema["properties"], "`") or f"; known: {', '.join(schema['properties'])}"
+    return f"`{faults.name_field('', path)}` is unknown here{more}"
+
+
+def _read_seconds(field: str | int, value: Any) -> int | None:
+    """What a number in quotes means, or a duration such as `1h` for a field of seconds."""
+    if not isinstance(value, str) or not (value.isdigit() or str(field).endswith("Seconds")):
+        return None
+    try:
+        return round(parse_duration(value))
+    except ValueError:
+        return None
 
 
 def _is_cidr(text: str) -> bool:

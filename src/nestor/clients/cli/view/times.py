@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import re
 
 from nestor.api.times import read
-
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_time(value: str | None) -> datetime.datetime | None:
@@ -44,12 +40,3 @@ def short(seconds: float) -> str:
             part = rest // next_size
             return f"{count}{unit}{part}{smaller}" if part and count < 10 else f"{count}{unit}"
     raise AssertionError("unreachable")
-
-
-def parse_duration(text: str) -> float:
-    """`90s`, `10m`, `1h30m`, or a number of seconds. Raises `ValueError` with a sentence."""
-    if text.isdigit():
-        return float(text)
-    if not text or _DURATION.sub("", text):
-        raise ValueError(f"'{text}' is not a duration; write, for example, '90s', '10m' or '1h30m'")
-    return sum(float(count) * UNITS[unit] for count, unit in _DURATION.findall(text))
