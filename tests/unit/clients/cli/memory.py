@@ -1,4 +1,4 @@
-"""The command line against an API server in memory."""
+"""The command line against an API server in memory, or none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from nestor.clients.cli import session
@@ -35,3 +36,11 @@ def call(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str, text:
 
     monkeypatch.setattr(session, "opened", opened)
     return CliRunner().invoke(app, list(arguments), input=text, env={"COLUMNS": "200"})
+
+
+def parse(words: list[str]) -> None:
+    """Fails unless these are right usage of a command, which is not run."""
+    command = cast(Any, typer.main.get_command(app))
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context("nestor", words)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer
@@ -21,6 +21,7 @@ from nestor import __version__
 from nestor.clients.cli.exits import Code, Failure, explain
 from nestor.clients.cli.main import app
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from tests.unit.clients.cli.memory import parse
 from tests.unit.clients.cli.objects import APPDEF, job, nested_class
 
 ROOT = Path(__file__).parents[4]
@@ -53,10 +54,7 @@ EXAMPLES = list(list_examples(typer.main.get_command(app)))
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_in_the_help_are_right_usage(example: str) -> None:
-    words, command = shlex.split(example.partition(">")[0])[1:], cast(Any, typer.main.get_command(app))
-    while hasattr(command, "commands"):
-        command = command.commands[words.pop(0)]
-    command.make_context("nestor", words)
+    parse(shlex.split(example.partition(">")[0])[1:])
 
 
 def test_commands_have_examples_and_their_help_is_wrapped_once() -> None:
