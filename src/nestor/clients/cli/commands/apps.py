@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 from typing import Annotated, Any
 
-import typer
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -31,18 +29,9 @@ AppName = Annotated[
 ]
 
 
-def apps(
-    name: AppName = None,
-    output_form: options.OutputOption = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+@options.acting
+async def apps(place: Place, name: AppName = None, form: options.OutputOption = None) -> int:
     """List the applications in the catalog, or show one with its commands and parameters."""
-    place = Place(None, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: asyncio.run(_apps(place, name, output_form))))
-
-
-async def _apps(place: Place, name: str | None, form: Output | None) -> int:
     async with session.opened(place) as opened:
         if name is None:
             found = await opened.api.list(kinds.NESTED_APP)
