@@ -49,7 +49,7 @@ def test_the_schema_knows_every_value_and_no_others() -> None:
     schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
     given = yaml.safe_load(values.VALUES.read_text())
     assert schema["properties"].keys() - {"global"} == given.keys()
-    for section in ("image", "operator", "vnodes", "uninstall", "catalog", "portal"):
+    for section in ("image", "serviceAccount", "crds", "operator", "vnodes", "uninstall", "catalog", "portal"):
         known = schema["properties"][section]
         assert known["additionalProperties"] is False
         assert known["properties"].keys() == given[section].keys()
@@ -61,6 +61,13 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     crds = [yaml.safe_load(file.read_text()) for file in (ROOT / "crds").glob("*.yaml")]
     told = {(item["kind"], item["name"], item["version"]) for item in yaml.safe_load(notes["artifacthub.io/crds"])}
     assert told == {(crd["spec"]["names"]["kind"], crd["metadata"]["name"], crd["spec"]["versions"][0]["name"]) for crd in crds}
+    given = yaml.safe_load(values.VALUES.read_text())
+    own = f"ghcr.io/nestor-dev/nestor:{__version__}"
+    images = [item["image"] for item in yaml.safe_load(notes["artifacthub.io/images"])]
+    assert images == [own, *sorted(item["image"] for item in given["k3s"]["versions"])[-1:], given["k3s"]["coreDNSImage"]]
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert (chart["home"], chart["sources"]) == (urls["Homepage"], [urls["Source"]])
+    assert {urls["Documentation"], urls["Changelog"]} <= {item["url"] for item in yaml.safe_load(notes["artifacthub.io/links"])}
     for example in yaml.safe_load(notes["artifacthub.io/crdsExamples"]):
         NestedAppJobSpec.model_validate(example["spec"])
     head, _, content = chart["icon"].partition(",")

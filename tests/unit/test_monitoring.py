@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import yaml
@@ -19,6 +20,7 @@ DASHBOARD = json.loads((ROOT / "charts/nestor/monitoring/dashboard.json").read_t
 ALERTS = yaml.safe_load((ROOT / "charts/nestor/monitoring/alerts.yaml").read_text())
 RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
 BEGIN, END = r"<!-- metrics of the (?:operator|syncer) -->\n\n", r"\n\n<!-- end -->"
+DOCS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Documentation"]
 UNITS = {"bool_yes_no", "bytes", "ops", "reqps", "s", "short"}
 """Of Grafana's units, those that are used."""
 
@@ -94,7 +96,8 @@ async def test_alerts_have_queries_of_metrics_that_exist_and_say_what_to_do() ->
     for rule in RULES:
         faults += await find_faults(rule["expr"])
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
-        assert rule["annotations"].keys() == {"summary", "description"}, rule["alert"]
+        assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}, rule["alert"]
+        assert rule["annotations"]["runbook_url"] == f"{DOCS}observability.html#alerts"
         assert rule["annotations"]["description"].endswith("."), rule["alert"]
         assert f"| `{rule['alert']}` |" in PAGE.read_text()
     assert not faults, "\n".join(faults)

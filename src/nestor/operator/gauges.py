@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from nestor import __version__
 from nestor.api import conditions
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.kube import Informer, WorkQueue
@@ -43,15 +44,18 @@ def find_state(job: Object) -> State:
 
 def write_standby() -> str:
     """The page of an operator that waits for its turn."""
-    return pages.write_metrics([_lead(works=False)])
+    return pages.write_metrics([_BUILD, _lead(works=False)])
 
 
 def write_page(context: Context, queue: WorkQueue[Any], guests: Iterable[Family]) -> str:
-    return pages.write_metrics([_lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
+    return pages.write_metrics([_BUILD, _lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
 
 
 def _gauge(name: str, words: str, samples: Samples, *label_names: str) -> Family:
     return Family(f"nestor_{name}", "gauge", words, label_names, samples)
+
+
+_BUILD = _gauge("build_info", "The operator's version.", {(__version__,): 1}, "version")
 
 
 def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:

@@ -1,4 +1,4 @@
-"""`nestor operator`: the process, of which one works while the others stand by; and `nestor operator uninstall`."""
+"""`nestor operator`: the process, of which one works while the others stand by; and what helm runs beside it."""
 
 from __future__ import annotations
 
@@ -122,6 +122,10 @@ def main(arguments: list[str]) -> int:
         from nestor.operator import uninstall  # noqa: PLC0415 - once in an operator's life
 
         return uninstall.main(arguments[1:])
+    if arguments[:1] == ["upgrade"]:
+        from nestor.operator import upgrade  # noqa: PLC0415 - likewise
+
+        return upgrade.main()
     settings = read_settings(arguments)
     _set_up_logging(settings)
     sys.setrecursionlimit(RECURSION_LIMIT)

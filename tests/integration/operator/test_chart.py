@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nestor.api import labels
+from nestor.api.class_choice import find_default
 from nestor.api.objects import Object
 from nestor.clients.portal import parse as parse_portal
 from nestor.cluster.shape import HostDns
@@ -21,6 +22,7 @@ FLOW_SCHEMA = Kind(_GROUP, "v1", "flowschemas", "FlowSchema", namespaced=False)
 PRIORITY_LEVEL = Kind(_GROUP, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", namespaced=False)
 
 
+OF_OPERATOR = {"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"}
 PORTAL = [
     "--set", "image.repository=x", "--set", "portal.enabled=true", "--set", "portal.host=nestor.example.com",
     "--set-json", 'portal.users=["jane"]', "--set-json", 'portal.proxy={"image":"registry.test/proxy:1"}',
@@ -63,6 +65,7 @@ async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.Con
     )
     (found,) = [item for item in documents if item["kind"] == "NestedClass"]
     found["metadata"]["name"] = "from-chart"
+    assert find_default([found, {"metadata": {"name": "default"}}]) == "from-chart", "`kubectl get nclass` shows it, too"
     applied = await api.apply(kinds.NESTED_CLASS, found)
     assert applied["spec"]["expose"]["domain"] == "apps.example.com"
     assert "unenforced" not in applied["spec"]["network"], "that is for the profile to say"
@@ -203,7 +206,7 @@ async def test_the_catalog_may_be_closed() -> None:
 async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.ControlPlane, api: Api) -> None:
     (deployment,) = [item for item in await render() if item["kind"] == "Deployment"]
     assert deployment["spec"]["replicas"] == 1
-    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert deployment["spec"]["strategy"]["type"] == "RollingUpdate"
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
     assert set(container["resources"]) == {"requests", "limits"}
@@ -262,6 +265,25 @@ async def test_nobody_connects_to_the_operator_unless_the_chart_is_told_so(plane
     await api.apply(kinds.NETWORK_POLICY, policy)
     await api.delete(kinds.NETWORK_POLICY, policy["metadata"]["name"], "default")
     assert not [item for item in await render("--set", "operator.networkPolicy=false") if item["kind"] == "NetworkPolicy"]
+
+
+async def test_names_labels_and_variables_are_the_admins_and_accounts_are_not() -> None:
+    """The policies name the accounts."""
+    given = ("--set", "fullnameOverride=jobs", "--set", "commonLabels.team=a", "--set", "operator.podLabels.zone=b")
+    more = ("--set-json", 'operator.extraEnv=[{"name":"X","value":"1"}]', "--set-json", 'serviceAccount.annotations={"role":"r"}')
+    documents = await render(*given, *more, "--set", "metrics.enabled=true", "--set", "operator.replicas=2")
+    assert all(item["metadata"]["labels"]["team"] == "a" for item in documents)
+    inside = {(item["kind"], item["metadata"]["name"]) for item in documents if item["kind"] in OF_OPERATOR}
+    assert inside == {*((kind, "jobs") for kind in OF_OPERATOR - {"Service"}), ("Service", "jobs-metrics")}
+    (deployment,) = [item for item in documents if item["kind"] == "Deployment"]
+    template = deployment["spec"]["template"]
+    assert {"team": "a", "zone": "b", "app.kubernetes.io/name": "nestor"}.items() <= template["metadata"]["labels"].items()
+    assert template["spec"]["containers"][0]["env"][-1] == {"name": "X", "value": "1"}
+    accounts = {
+        item["metadata"]["name"]: item["metadata"].get("annotations") for item in documents if item["kind"] == "ServiceAccount"
+    }
+    assert accounts["nestor"] == {"role": "r"}
+    assert template["spec"]["serviceAccountName"] == "nestor"
 
 
 async def test_without_a_default_class_there_is_none() -> None:

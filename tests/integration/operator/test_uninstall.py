@@ -1,9 +1,8 @@
-"""Helm and the chart: nothing is uninstalled that leaves finalizers or namespaces behind. Kubelet's part is played here."""
+"""Helm and the chart: nothing is uninstalled that leaves finalizers or namespaces behind."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -11,18 +10,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
 from tests.integration.chart import CHART
 from tests.integration.operator.conftest import ROOT, await_rights, operator_running
+from tests.integration.operator.hooks import SYSTEM, helm, hooks_running
 from tests.integration.operator.world import build_job, host_namespace
-from tests.waiting import gone, wait_for_any
+from tests.waiting import gone, wait_for, wait_for_any
 
 pytestmark = pytest.mark.slow
-
-SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +36,6 @@ async def admin(helm_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
         yield client
 
 
-async def helm(plane: apiserver.ControlPlane, *arguments: str, program: str = "helm") -> tuple[int, str]:
-    """Exit code and output."""
-    command = (str(apiserver.binary(program)), *arguments, "--namespace", SYSTEM, "--kubeconfig", str(plane.kubeconfig))
-    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
-    environment = os.environ | {"HOME": str(plane.folder)}
-    async with children.running(*command, env=environment, **streams) as process:
-        output, _ = await process.communicate()
-        return process.returncode or 0, output.decode()
-
-
 async def install(plane: apiserver.ControlPlane, *values: str, program: str = "helm") -> None:
     """Install or upgrade the chart, without the images and the network policies that nobody runs or enforces here."""
     settings = ("--set", "image.repository=nestor.test/nestor", "--set", "defaultClass.network.unenforced=Warn", *values)
@@ -56,47 +43,6 @@ async def install(plane: apiserver.ControlPlane, *values: str, program: str = "h
         plane, "upgrade", "--install", "nestor", str(CHART), "--create-namespace", *settings, program=program
     )
     assert code == 0, output
-
-
-@contextlib.asynccontextmanager
-async def hooks_running(plane: apiserver.ControlPlane, admin: Api) -> AsyncIterator[list[str]]:
-    """Run the pods of hooks, as kubelet would. Gives their output."""
-    outputs: list[str] = []
-
-    async def run() -> None:
-        known: set[str] = set()
-        while True:
-            selector = f"batch.kubernetes.io/job-name={HOOK}"
-            pod = await wait_for_any(admin, kinds.POD, SYSTEM, lambda found: _is_new(found, known), labels=selector)
-            known.add(pod["metadata"]["uid"])
-            code, output = await _run_pod(plane, pod)
-            outputs.append(output)
-            status = {"phase": "Succeeded" if code == 0 else "Failed"}
-            await admin.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, {"status": status}, subresource="status")
-
-    task = asyncio.create_task(run())
-    try:
-        yield outputs
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, AssertionError):
-            await task
-
-
-def _is_new(pod: Object, known: set[str]) -> bool:
-    return pod["metadata"]["uid"] not in known
-
-
-async def _run_pod(plane: apiserver.ControlPlane, pod: Object) -> tuple[int, str]:
-    """What its container runs, by the rights of its account."""
-    (container,) = pod["spec"]["containers"]
-    account = f"system:serviceaccount:{SYSTEM}:{pod['spec']['serviceAccountName']}"
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(account))}
-    command = (sys.executable, "-m", "nestor", *container["args"])
-    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
-    async with children.running(*command, env=environment, **streams) as process:
-        output, _ = await process.communicate()
-        return process.returncode or 0, output.decode()
 
 
 async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_told_to(
@@ -134,13 +80,48 @@ async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_t
 async def test_without_jobs_helm_installs_upgrades_and_uninstalls(
     helm_plane: apiserver.ControlPlane, admin: Api, program: str
 ) -> None:
-    await install(helm_plane, program=program)
-    await install(helm_plane, "--set", "operator.replicas=2", program=program)
-    assert (await admin.get(kinds.DEPLOYMENT, "nestor", SYSTEM))["spec"]["replicas"] == 2
     async with hooks_running(helm_plane, admin) as outputs:
+        await install(helm_plane, program=program)
+        await install(helm_plane, "--set", "operator.replicas=2", program=program)
+        assert (await admin.get(kinds.DEPLOYMENT, "nestor", SYSTEM))["spec"]["replicas"] == 2
+        assert "the definition of NestedClass is up to date" in outputs[-1]
         code, output = await helm(helm_plane, "uninstall", "nestor", program=program)
     assert code == 0, output + "".join(outputs)
-    assert await admin.find(kinds.SERVICE_ACCOUNT, "nestor-uninstall", SYSTEM) is None
+    for name in ("nestor-uninstall", "nestor-upgrade"):
+        assert await admin.find(kinds.SERVICE_ACCOUNT, name, SYSTEM) is None
+
+
+async def test_helm_tests_that_an_operator_works(helm_plane: apiserver.ControlPlane, admin: Api) -> None:
+    async with hooks_running(helm_plane, admin) as outputs:
+        await install(helm_plane, "--set", "fullnameOverride=jobs", "--set", "commonLabels.team=a")
+        await await_rights(helm_plane)
+        async with operator_running(helm_plane) as operator:
+            await operator.heard(admin)
+            pod = await wait_for_any(admin, kinds.POD, SYSTEM, lambda _: True, labels="app.kubernetes.io/name=nestor")
+            ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+            await admin.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, ready, subresource="status")
+            await wait_for(admin, kinds.DEPLOYMENT, "jobs", SYSTEM, lambda found: found["status"].get("readyReplicas") == 1)
+            code, output = await helm(helm_plane, "test", "nestor")
+        assert code == 0, output + "".join(outputs)
+        assert outputs[-1] == "1 of 1 operators are ready; classes that they have not seen: none\n"
+        # Without an operator, the class stays as it is.
+        await admin.patch(kinds.NESTED_CLASS, "default", None, {"spec": {"maxJobsPerNamespace": 7}})
+        code, _ = await helm(helm_plane, "test", "nestor")
+        assert code != 0
+        assert outputs[-1] == "1 of 1 operators are ready; classes that they have not seen: default\n"
+        code, output = await helm(helm_plane, "uninstall", "nestor")
+        assert code == 0, output
+
+
+async def test_a_cluster_has_one_release(helm_plane: apiserver.ControlPlane, admin: Api) -> None:
+    async with hooks_running(helm_plane, admin):
+        await install(helm_plane)
+        values = ("--set", "image.repository=nestor.test/nestor", "--set", "fullnameOverride=second")
+        code, output = await helm(helm_plane, "install", "second", str(CHART), *values)
+        assert code != 0
+        assert 'key "meta.helm.sh/release-name" must equal "second": current value is "nestor"' in output
+        code, output = await helm(helm_plane, "uninstall", "nestor")
+        assert code == 0, output
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -23,6 +23,7 @@ VERBS = {
     "rollback": Options(("--timeout",), ("--wait",)),
     "show": Options(),
     "status": Options(),
+    "test": Options(("--timeout",), ()),
     "template": Options(_VALUES, ("--include-crds",)),
     "uninstall": Options(("--timeout",), ("--wait", "--keep-history", "--no-hooks")),
     "upgrade": Options(

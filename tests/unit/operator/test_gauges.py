@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nestor import __version__
 from nestor.api import conditions
 from nestor.kube import kinds
 from nestor.operator import gauges
@@ -92,7 +93,8 @@ async def test_queues_backends_watches_and_requests(operator: Operator) -> None:
     assert found["nestor_operator_requests_total", "410", "WATCH"] == 1
     assert (found["nestor_operator_queue_length",], found["nestor_operator_leader",]) == (1, 1)
     assert found["process_resident_memory_bytes",] > 0
-    assert read_samples(gauges.write_standby())["nestor_operator_leader",] == 0
+    standby = read_samples(gauges.write_standby())
+    assert (standby["nestor_operator_leader",], standby["nestor_build_info", __version__]) == (0, 1)
 
 
 def test_stages_are_timed_once_from_creation_or_start(operator: Operator) -> None:

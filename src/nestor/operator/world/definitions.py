@@ -69,5 +69,5 @@ def find_problem(found: dict[str, Object]) -> str | None:
     what = [f"there is none of {', '.join(missing)}"] if missing else []
     return (
         f"the CustomResourceDefinitions are older than this operator: {'; '.join(what + old)}. Jobs keep running, but nothing is "
-        f"done for them until you apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
+        f"done for them until you apply the new definitions: {UPDATE_COMMAND}"
     )

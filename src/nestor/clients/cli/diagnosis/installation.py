@@ -16,7 +16,7 @@ from nestor.clients.cli.view.facts import describe_trouble
 
 Level = Literal["good", "warn", "bad"]
 INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
-UPDATE_CRDS = f"apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
+UPDATE_CRDS = f"apply the new definitions: {UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
 MANY_JOBS = 500

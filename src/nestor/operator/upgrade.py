@@ -1,0 +1,44 @@
+"""`nestor operator upgrade`: what helm runs before it upgrades the chart, because it never changes what is in `crds/`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from nestor.api.crd import RESOURCES, build_crd, compare, describe
+from nestor.kube import Api, ApiError, kinds, process
+
+log = logging.getLogger(__name__)
+
+
+async def upgrade(api: Api) -> None:
+    """Have the definitions of this version, whole. Those of a later version stay: older ones would drop what jobs have."""
+    for resource in RESOURCES:
+        wanted = build_crd(resource)
+        name = wanted["metadata"]["name"]
+        found = await api.find(kinds.CRD, name)
+        if found is None:
+            await api.apply(kinds.CRD, wanted)
+        elif extra := compare(resource, found)[1]:
+            log.warning("the definition of %s is newer: it has %s", resource.kind, describe(extra))
+            continue
+        else:
+            # Not applied: rules and fields that are gone would stay, as those of whoever wrote them first.
+            await api.patch(kinds.CRD, name, None, [{"op": "replace", "path": "/spec", "value": wanted["spec"]}], how="json")
+        log.info("the definition of %s is up to date", resource.kind)
+
+
+def main() -> int:
+    """Run the process. Returns 1 if the chart must not be upgraded yet."""
+    process.set_up_log("INFO")
+    try:
+        asyncio.run(_run())
+    except ApiError as error:
+        log.error("the CustomResourceDefinitions are not upgraded: %s", error)
+        return 1
+    return 0
+
+
+async def _run() -> None:
+    async with await Api.connect(manager="nestor") as api:
+        await upgrade(api)
