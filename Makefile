@@ -195,6 +195,14 @@ sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE 
 	@$(RUN) -m devcluster.build.sbom > $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
 	@echo $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
 
+.PHONY: release
+release: $(VENV)/.ready ## Make all files of a release from a clean checkout, in FOLDER (below the cache); publishes nothing (WHAT="chart single schemas")
+	@command -v helm >/dev/null || $(RUN) -m devcluster.build binaries
+	@rm -rf "$(RELEASE)"
+	@$(RUN) -m devcluster.release "$(RELEASE)" $(WHAT)
+
+RELEASE = $(or $(FOLDER),$(NESTOR_CACHE)/release)
+
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start only the embedded cluster
 	@$(RUN) -m devcluster up

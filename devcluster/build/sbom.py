@@ -8,10 +8,13 @@ versions that has.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import tomllib
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
 from cyclonedx.model.bom import Bom
@@ -56,12 +59,15 @@ def read_lock(text: str) -> Iterator[Pin]:
 
 def build_sbom() -> str:
     """The document, as JSON. The same lock gives the same components."""
-    bom = Bom()
+    lock = wheels.LOCK.read_text()
+    bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_OID, lock))
     name = tomllib.loads(wheels.PYPROJECT.read_text())["project"]["name"]
     version = dockerfiles.nestor_reference().rpartition(":")[2]
     own = Component(name=name, version=version, type=ComponentType.CONTAINER, bom_ref=name)
     bom.metadata.component = own
-    found = {pin: _build_package(pin) for pin in read_lock(wheels.LOCK.read_text())}
+    if epoch := os.environ.get("SOURCE_DATE_EPOCH"):
+        bom.metadata.timestamp = datetime.fromtimestamp(int(epoch), UTC)
+    found = {pin: _build_package(pin) for pin in read_lock(lock)}
     tools = [_build_tool(*tool) for tool in _TOOLS]
     for component in (*found.values(), *tools):
         bom.components.add(component)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import status_of
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
@@ -100,7 +101,7 @@ async def test_helm_tests_that_an_operator_works(helm_plane: apiserver.ControlPl
             pod = await wait_for_any(admin, kinds.POD, SYSTEM, lambda _: True, labels="app.kubernetes.io/name=nestor")
             ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
             await admin.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, ready, subresource="status")
-            await wait_for(admin, kinds.DEPLOYMENT, "jobs", SYSTEM, lambda found: found["status"].get("readyReplicas") == 1)
+            await wait_for(admin, kinds.DEPLOYMENT, "jobs", SYSTEM, lambda found: status_of(found).get("readyReplicas") == 1)
             code, output = await helm(helm_plane, "test", "nestor")
         assert code == 0, output + "".join(outputs)
         assert outputs[-1] == "1 of 1 operators are ready; classes that they have not seen: none\n"
