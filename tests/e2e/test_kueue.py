@@ -99,7 +99,8 @@ async def test_jobs_wait_run_are_preempted_and_run_again(api: Api, namespace: st
         await create("urgent", busy, **{labels.KUEUE_PRIORITY: "high"})
         await answers("urgent")
         await waits("first", "insufficient")
-        await wait_for_none(api, kinds.POD, where)  # Kueue counts its server as free
+        server = labels.selector(component=labels.COMPONENT_SERVER)
+        await wait_for_none(api, kinds.POD, where, labels=server)  # Kueue counts it as free
         found = await api.get(kueue.CLUSTER_QUEUE, busy)
         assert {key: found["status"][key] for key in ("reservingWorkloads", "pendingWorkloads")} == {
             "reservingWorkloads": 1,
