@@ -101,7 +101,7 @@ GROUPS = {
         ),
     ),
     "devcluster": Group(
-        ("devcluster/cluster/", "devcluster/go/", "devcluster/build/", "devcluster/images/", "devcluster/release/", "devcluster/*.py"),
+        (*(f"devcluster/{name}/" for name in ("cluster", "go", "build", "images", "release")), "devcluster/*.py"),
         ("tests/e2e/devcluster/", "tests/e2e/test_demo.py", "tests/integration/build/", "tests/unit/devcluster/"),
     ),
     "conformance": Group(("devcluster/conformance/",), ("tests/e2e/test_conformance.py", "tests/unit/devcluster/conformance/")),
