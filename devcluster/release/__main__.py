@@ -15,6 +15,8 @@ import tomllib
 from pathlib import Path
 from string import Template
 
+import yaml
+
 from devcluster import build
 from devcluster.build import sbom
 from devcluster.build.cache import REPOSITORY
@@ -39,7 +41,7 @@ def write_chart(folder: Path) -> None:
     """The chart; and for those without helm, its definitions and all else that it has by default."""
     helm = find_tool("helm")
     _run(helm, "package", CHART, "--destination", folder)
-    (folder / "crds.yaml").write_text("".join(f"---\n{path.read_text()}" for path in sorted((CHART / "crds").glob("*.yaml"))))
+    (folder / "crds.yaml").write_text("---\n".join(path.read_text() for path in sorted((CHART / "crds").glob("*.yaml"))))
     values = ("--no-hooks", "--namespace", "nestor-system", "--set", "image.repository=ghcr.io/nestor-dev/nestor")
     space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: nestor-system}\n"
     (folder / "install.yaml").write_text(space + _run(helm, "template", "nestor", CHART, *values))
@@ -57,9 +59,12 @@ def write_single(folder: Path) -> None:
     single.write(file, [*project["dependencies"], *project["optional-dependencies"]["cli"]])
     archive = file.with_name(f"kubectl-{file.stem}.tar.gz")
     _pack({"kubectl-nestor": file, "LICENSE": REPOSITORY / "LICENSE"}, archive)
-    krew = Template((REPOSITORY / "contrib/krew/nestor.yaml").read_text())
-    known = {"version": __version__, "archive": archive.name, "sha256": _digest(archive)}
-    (folder / "krew-nestor.yaml").write_text(krew.substitute(known))
+    urls, digest = project["urls"], _digest(archive)
+    known = {"VERSION": __version__, "HOMEPAGE": urls["Homepage"], "URL": f"{urls['Source']}/releases/download/v{__version__}"}
+    template = Template((REPOSITORY / "contrib/krew/nestor.yaml").read_text())
+    krew = yaml.safe_load(template.safe_substitute(known, SHA256_LINUX_AMD64=digest))
+    krew["spec"]["platforms"] = [item for item in krew["spec"]["platforms"] if "$" not in item["sha256"]]
+    (folder / "krew-nestor.yaml").write_text(yaml.safe_dump(krew, sort_keys=False))
 
 
 def write_docs(folder: Path) -> None:
@@ -89,10 +94,8 @@ def _pack(content: dict[str, Path], target: Path) -> None:
             archive.add(path, name, filter=lambda item: item.replace(mtime=0, uid=0, gid=0, uname="", gname="", deep=False))
 
 
-PARTS = {
-    **{"chart": write_chart, "packages": write_packages, "single": write_single, "schemas": editors.write},
-    **{"docs": write_docs, "texts": write_texts, "image": write_image},
-}
+MORE = {"docs": write_docs, "texts": write_texts, "image": write_image}
+PARTS = {"chart": write_chart, "packages": write_packages, "single": write_single, "schemas": editors.write} | MORE
 
 
 def main() -> int:

@@ -1,6 +1,8 @@
 """What `python3.11 nestor.pyz` runs. Older Pythons read it, too, as far as the message for them."""
 
+import contextlib
 import os
+import runpy
 import sys
 import tempfile
 import zipfile
@@ -14,11 +16,8 @@ def unpack(folder: str) -> None:
     os.makedirs(parent, mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as temporary, zipfile.ZipFile(HERE) as content:
         content.extractall(temporary, [name for name in content.namelist() if name.startswith("site/")])
-        try:
+        with contextlib.suppress(OSError):  # unless another first start was quicker
             os.rename(os.path.join(temporary, "site"), folder)
-        except OSError:
-            if not os.path.isdir(folder):
-                raise
 
 
 def main() -> None:
@@ -31,9 +30,7 @@ def main() -> None:
     if not os.path.isdir(folder):
         unpack(folder)
     sys.path.insert(0, folder)
-    from nestor.__main__ import main as run  # noqa: PLC0415 - it has just come
-
-    run()
+    runpy.run_module("nestor", run_name="__main__")
 
 
 if __name__ == "__main__":
