@@ -22,7 +22,16 @@ pytestmark = pytest.mark.alone  # its webhooks see each Job of the host, and the
 
 QUEUES = ("busy", "quiet")
 RELEASE = ("-n", kueue.NAMESPACE, "--wait", "--timeout=3m")
-NESTOR = ("upgrade", "nestor", str(ROOT / "charts/nestor"), "-n", "nestor-system", "--reuse-values", "--wait", "--timeout=3m")
+NESTOR = (
+    "upgrade",
+    "nestor",
+    str(ROOT / "charts/nestor"),
+    "-n",
+    "nestor-system",
+    "--reset-then-reuse-values",
+    "--wait",
+    "--timeout=3m",
+)
 
 
 @pytest.fixture
