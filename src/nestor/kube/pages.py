@@ -47,25 +47,9 @@ async def read(
     Pages become short where objects are large, since 500 of a megabyte would end this process, and long again after them. With
     `trim`, each object is trimmed before the next is read.
     """
-    try:
-        return await _read(request, kind, namespace, query, trim, SIZE, most)
-    except errors.Gone:
-        # The server no longer knows the moment: pages that come slowly may outlive it.
-        return await _read(request, kind, namespace, query, trim, None, most)
-
-
-async def _read(
-    request: Request,
-    kind: Kind,
-    namespace: str | None,
-    query: dict[str, str],
-    trim: Trim | None,
-    size: int | None,
-    most: int | None,
-) -> Listed:
-    """`size`: how many objects the first page has; None for all of them in one."""
     path, next_page = kind.path(namespace), ""
     items: list[Object] = []
+    size: int | None = SIZE
 
     def complete(item: Object) -> Object:
         full = {"apiVersion": kind.api_version, "kind": kind.name, **item}
@@ -80,6 +64,12 @@ async def _read(
             if longest is None:
                 raise
             size = SMALL_SIZE
+            continue
+        except errors.Gone:
+            if size is None:
+                raise
+            # The server no longer knows the moment: pages that come slowly may outlive it. All in one page do not.
+            items, next_page, size = [], "", None
             continue
         if not isinstance(answer, dict):
             raise errors.Unreachable(f"GET {path}: the answer is not a list")
