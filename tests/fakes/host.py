@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from typing import cast
 
-from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.kube import Api, Invalid, kinds
+from nestor.pods.providers.errors import NotFound
 from nestor.pods.providers.host import HostProvider
 from tests.fakes.cluster import MemoryCluster
-from tests.unit.pods.translate.builders import TARGET
 
 
-class MemoryHost(HostProvider):
+class ReadableHost(HostProvider):
+    """Tests see what it has."""
+
+    lists = None
+
+    async def get(self, pod: Object) -> Object:
+        """This very pod. Raises `NotFound`."""
+        there = await self._api.find(kinds.POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+        if there is None or there["metadata"]["uid"] != pod["metadata"]["uid"]:
+            raise NotFound("it is gone")
+        return there
+
+
+class MemoryHost(ReadableHost):
     """Has these pods. `refusal`: why it takes no others."""
 
     def __init__(self, *pods: Object, refusal: str | None = None, api: MemoryCluster | None = None) -> None:
         self.cluster = api or MemoryCluster()
-        super().__init__(cast(Api, self.cluster), TARGET.namespace, labels.NESTED_UID)
+        super().__init__(cast(Api, self.cluster))
         for pod in pods:
             self.cluster.put(kinds.POD, pod)
         if refusal is not None:

@@ -15,7 +15,6 @@ from nestor.pods.kubelet import auth
 from nestor.pods.kubelet.routes import Route
 from nestor.pods.kubelet.server import Find, KubeletServer, Served
 from nestor.pods.providers import host
-from nestor.pods.providers.base import Provider
 from nestor.pods.translate import messages
 from nestor.pods.translate.target import Target
 from nestor.syncer.cluster import status, webhook
@@ -69,7 +68,7 @@ class Parts:
 
 def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
-    provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
+    provider = host.HostProvider(context.host)
     references = References(context.caches)
     engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
     creator, pod_queues = build_pods(context, provider, engines)
@@ -141,7 +140,9 @@ def build_finder(caches: Caches, target: Target) -> Find:
     return find
 
 
-def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> tuple[PodCreator, dict[str, WorkQueue[Any]]]:
+def build_pods(
+    context: Context, provider: host.HostProvider, engines: dict[str, Engine]
+) -> tuple[PodCreator, dict[str, WorkQueue[Any]]]:
     """Who creates host pods, and the queues for pods and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 

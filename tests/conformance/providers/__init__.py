@@ -1,20 +1,18 @@
-"""The conformance suite for providers: it tests everything that the syncer and virtual nodes rely on (`pods.providers.base`).
+"""The conformance suite for places where pods run: it tests everything that virtual nodes rely on (`pods.providers.base`).
 
-To test your provider, write a class that inherits `contract.ProviderContract`, with a fixture `place` that yields a
-`contract.Place`: your provider, plus a few helpers that are different for every provider.
+To test your backend, write a class that inherits `backend.BackendContract`, with a fixture `place` that yields a
+`backend.BackendPlace`: your backend, plus a few helpers that are different for every one.
 
-    from tests.conformance.providers.contract import Place, ProviderContract
+    from tests.conformance.providers.backend import BackendContract, BackendPlace
 
-    class TestMyProvider(ProviderContract):
+    class TestMine(BackendContract):
         @pytest.fixture
-        async def place(self) -> AsyncIterator[Place]:
+        async def place(self) -> AsyncIterator[BackendPlace]:
             async with my_place() as made:
                 yield made
 
-A provider with `logs` or `streams` also inherits `contract.LogsContract` or `contract.StreamsContract`.
-
-A backend inherits `backend.BackendContract` instead, with a `backend.BackendPlace`; if it has `lists` or `patches`, also
-`contract.ListsContract` or `contract.PatchesContract`.
+With `logs`, `streams`, `lists` or `updates`, it also inherits `contract.LogsContract`, `contract.StreamsContract`,
+`contract.ListsContract` or `backend.UpdatesContract`.
 
 Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
 `asyncio_mode = auto` (set in `pyproject.toml`).

@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
-from typing import Protocol, cast
+from typing import Protocol
 
 import pytest
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.pods.providers.base import Backend, Call, Lists, Part, Provider, uid_of
+from nestor.pods.providers.base import Backend, Call, Part
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
+from nestor.pods.translate.target import nested_uid
+from tests.fakes.host import ReadableHost
 from tests.waiting import eventually
 
 CLUSTER = "conformance"
-SELECTOR = f"{labels.CLUSTER}={CLUSTER},{labels.NESTED_UID}"
-"""Label selector of the pods that the tests create. The provider must ignore all other pods."""
 
 
 class AnyPlace(Protocol):
     """What the tests of providers and backends need: one of them, and a pod that it refuses."""
 
     @property
-    def provider(self) -> Provider | Backend:
+    def provider(self) -> ReadableHost | Backend:
         """What is under test."""
 
     namespace: str
@@ -35,12 +35,11 @@ class AnyPlace(Protocol):
 
 
 class Place(AnyPlace, Protocol):
-    """What the tests of providers need: your provider, and control over the place where it runs pods."""
+    """What the tests of the host need: control over what its users and kubelets do."""
 
-    provider: Provider
-    """The provider under test, set up for the pods that match `SELECTOR` in `namespace`."""
+    provider: ReadableHost
     invalid_patch: Object
-    """A patch that the provider rejects with `InvalidInput`."""
+    """A patch that it rejects with `InvalidInput`."""
 
     async def start(self, pod: Object) -> Object:
         """Make the pod run, so that it takes time to end (bind it to a node, for example). Returns its new state."""
@@ -50,9 +49,6 @@ class Place(AnyPlace, Protocol):
 
     async def change(self, pod: Object) -> None:
         """Change the pod behind the provider's back, so that its `resourceVersion` changes."""
-
-    async def add_foreign(self, name: str) -> None:
-        """Add a pod with this name that does not match `SELECTOR`, in the same namespace."""
 
 
 def build_pod(place: AnyPlace, name: str, uid: str | None = None) -> Object:
@@ -90,7 +86,7 @@ class PodsContract:
         created = await place.provider.create(pod)
         found = await place.provider.get(created)
         assert found["metadata"]["uid"] == created["metadata"]["uid"]
-        assert uid_of(found) == uid_of(pod)
+        assert nested_uid(found) == nested_uid(pod)
         assert found["spec"]["containers"][0]["image"] == "example/web:1"
         assert name in await list_names(place, otherwise=[name])
 
@@ -128,12 +124,17 @@ class PodsContract:
         await eventually(is_listed_no_more)
 
 
-class ListsContract:
-    """What a provider, and a backend with `lists`, must pass: the latter inherits it beside `BackendContract`."""
+class ListsPlace(AnyPlace, Protocol):
+    async def add_foreign(self, name: str) -> None:
+        """Add a pod with this name that is not Nestor's."""
 
-    async def test_foreign_pods_are_not_listed(self, place: Place, name: str) -> None:
+
+class ListsContract:
+    """What a backend with `lists` must pass as well: inherit it beside `BackendContract`."""
+
+    async def test_foreign_pods_are_not_listed(self, place: ListsPlace, name: str) -> None:
         await place.add_foreign(name)
-        assert name not in [item["metadata"]["name"] for item in await lists_of(place.provider).list()]
+        assert name not in await list_names(place, otherwise=[name])
 
 
 async def merge_items(place: Place, name: str, part: Part, path: tuple[str, str], items: list[Object]) -> None:
@@ -146,8 +147,8 @@ async def merge_items(place: Place, name: str, part: Part, path: tuple[str, str]
     assert all(any(item.items() <= found.items() for found in now) for item in items)
 
 
-class ProviderContract(PodsContract, ListsContract):
-    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
+class HostContract(PodsContract):
+    """What the host must pass. A subclass supplies the fixture `place`."""
 
     async def test_patch_is_idempotent(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
@@ -183,9 +184,9 @@ class ProviderContract(PodsContract, ListsContract):
         later = build_pod(place, name)
         with pytest.raises(NotYet):
             await place.provider.create(later)
-        assert uid_of(await place.provider.get(earlier)) == uid_of(earlier)
+        assert nested_uid(await place.provider.get(earlier)) == nested_uid(earlier)
         await place.finish(earlier)
-        assert uid_of(await _patiently(place, later)) == uid_of(later)
+        assert nested_uid(await _patiently(place, later)) == nested_uid(later)
 
     async def test_calls_for_a_deleted_pod_spare_its_successor(self, place: Place, name: str) -> None:
         earlier = await place.provider.create(build_pod(place, name))
@@ -208,7 +209,6 @@ class ProviderContract(PodsContract, ListsContract):
         first = (await place.provider.get(pod))["metadata"]
         assert first["deletionTimestamp"]
         assert first["deletionGracePeriodSeconds"] == 20
-        assert name in [item["metadata"]["name"] for item in await place.provider.list()]
         await place.provider.delete(pod, grace_seconds=5)
         assert (await place.provider.get(pod))["metadata"]["deletionGracePeriodSeconds"] == 5
         await place.finish(pod)
@@ -231,7 +231,7 @@ class ProviderContract(PodsContract, ListsContract):
 
 
 class LogsContract:
-    """What a provider with `logs` must pass as well: inherit it beside `ProviderContract`."""
+    """What a provider with `logs` must pass as well: inherit it beside the other."""
 
     async def test_log_of_a_deleted_pod_raises_not_found(self, place: AnyPlace, name: str) -> None:
         pod, logs = await _deleted(place, name), place.provider.logs
@@ -241,7 +241,7 @@ class LogsContract:
 
 
 class StreamsContract:
-    """What a provider with `streams` must pass as well: inherit it beside `ProviderContract`."""
+    """What a provider with `streams` must pass as well: inherit it beside the other."""
 
     async def test_stream_to_a_deleted_pod_raises_not_found(self, place: AnyPlace, name: str) -> None:
         pod, streams = await _deleted(place, name), place.provider.streams
@@ -251,18 +251,10 @@ class StreamsContract:
             await streams.open_stream(pod, Call("exec", "POST", [("command", "sh"), ("stdout", "true")], headers)).__aenter__()
 
 
-def lists_of(provider: Provider | Backend) -> Lists:
-    """What lists the pods: a provider itself, or the capability of a backend."""
-    found = getattr(provider, "lists", provider)
-    assert found is not None
-    return cast(Lists, found)
-
-
 async def list_names(place: AnyPlace, *, otherwise: list[str]) -> list[str]:
-    """The names of all pods; `otherwise` only for a backend that cannot list them."""
-    if getattr(place.provider, "lists", place.provider) is None:
-        return otherwise
-    return [item["metadata"]["name"] for item in await lists_of(place.provider).list()]
+    """The names of all pods; `otherwise` where they cannot be listed."""
+    lists = place.provider.lists
+    return otherwise if lists is None else [item["metadata"]["name"] for item in await lists.list()]
 
 
 async def _deleted(place: AnyPlace, name: str) -> Object:

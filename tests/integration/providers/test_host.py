@@ -7,8 +7,8 @@ import pytest
 from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from nestor.pods.providers.errors import InvalidInput
-from nestor.pods.providers.host import HostProvider
-from tests.conformance.providers.contract import SELECTOR, LogsContract, Place, ProviderContract, StreamsContract, build_pod
+from tests.conformance.providers.contract import HostContract, LogsContract, Place, StreamsContract, build_pod
+from tests.fakes.host import ReadableHost
 from tests.waiting import eventually
 
 NODE = "conformance"
@@ -18,7 +18,7 @@ class HostPlace:
     """A namespace of a bare control plane, where Pod Security `baseline` holds."""
 
     def __init__(self, api: Api, namespace: str) -> None:
-        self.provider = HostProvider(api, namespace, SELECTOR)
+        self.provider = ReadableHost(api)
         self.namespace = namespace
         self.invalid_patch: Object = {"spec": {"hostNetwork": True}}
         self._api = api
@@ -47,14 +47,8 @@ class HostPlace:
         """Somebody else writes an annotation."""
         await self._api.patch(kinds.POD, pod["metadata"]["name"], self.namespace, {"metadata": {"annotations": {"a": "b"}}})
 
-    async def add_foreign(self, name: str) -> None:
-        """A pod of a user's."""
-        spec = {"containers": [{"name": "app", "image": "example/web:1"}], "automountServiceAccountToken": False}
-        meta = {"name": name, "namespace": self.namespace}
-        await self._api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
-
-class TestHostProvider(ProviderContract, LogsContract, StreamsContract):
+class TestHostProvider(HostContract, LogsContract, StreamsContract):
     """The contract, in the host cluster."""
 
     @pytest.fixture

@@ -14,8 +14,9 @@ from nestor.kube import ApiError
 from nestor.kube.serving import http
 from nestor.kube.serving.connections import Connections, pipe_both
 from nestor.pods.kubelet import auth, routes
-from nestor.pods.providers.base import Backend, Call, Logs, Options, Provider
+from nestor.pods.providers.base import Backend, Call, Logs, Options
 from nestor.pods.providers.errors import InvalidInput, ProviderError
+from nestor.pods.providers.host import HostProvider
 
 STREAM_LIMIT = 100
 """Streams of exec, attach and port-forward into pods of one nested cluster that may be open. Each is a connection of its own to
@@ -92,7 +93,7 @@ class KubeletServer:
     `is_shared`: their namespaces belong to different tenants, none of whom may hold all that may be open.
     """
 
-    def __init__(self, provider: Provider | Backend, find: Find, access: auth.Access, *, is_shared: bool = False) -> None:
+    def __init__(self, provider: HostProvider | Backend, find: Find, access: auth.Access, *, is_shared: bool = False) -> None:
         self._provider = provider
         self._find = find
         self._access = access

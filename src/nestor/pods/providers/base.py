@@ -1,22 +1,14 @@
-"""The provider interface: what the syncer and virtual nodes need from a place where pods run.
+"""The interface of backends: what virtual nodes need from a place outside the host cluster that runs pods.
 
-A `Provider` is the syncer's: it keeps pods of nested clusters in the host cluster. A `Backend` is a virtual node's: it runs host
-pods elsewhere. Both have `create`, `delete` and `get`; what not every place can do is an optional capability of a backend.
+A pod is a plain Kubernetes object (a dict), translated already: run it as it is. It is one of the host cluster, and its
+`metadata.uid` is its identity. Names are reused, by StatefulSets within a second: run at most one pod per name, and
+never identify a pod by name alone.
 
-Pods: a pod is a plain Kubernetes object (a dict). The caller has translated it already; run it as it is.
-For a `Provider`, its label `nestor.dev/nested-uid` holds the UID of the nested pod that it runs for (`uid_of`), and its
-`metadata.uid` is yours to assign. Names are reused, by StatefulSets within a second. So run at most one pod per name, and never
-identify a pod by name alone. For a `Backend`, the pod is one of the host cluster, and its `metadata.uid` is its identity.
+All methods of `Backend` are coroutines. They may wait a few seconds for the place to answer, but never for a pod to start or end.
+Every method must be safe to repeat, and is called concurrently for different pods.
 
-Waiting: all methods of `Provider` and `Backend` are coroutines. They may wait a few seconds for the place to answer, but never
-for a pod to start or end.
-
-Repetition: every method must be safe to repeat, and is called concurrently for different pods.
-
-Errors: raise one of those in `errors`. Any other exception means that the place failed or could not be reached; the caller then
-retries with increasing delays.
-
-Changes of pods are not reported: the syncer watches the host cluster, and a virtual node asks a backend for `statuses`.
+Raise one of the errors in `errors`. Any other exception means that the place failed or could not be reached; the caller then
+retries with increasing delays. Changes of pods are not reported: the caller asks for `statuses`.
 """
 
 from __future__ import annotations
@@ -27,8 +19,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from nestor.api import labels
-from nestor.api.objects import Object, labels_of
+from nestor.api.objects import Object
 
 Part = Literal["", "status", "ephemeralcontainers", "resize"]
 """What to patch: the pod itself (empty), or one of its subresources."""
@@ -38,10 +29,7 @@ class Lists(Protocol):
     """Lists pods. Optional (`Backend.lists`)."""
 
     async def list(self) -> list[Object]:
-        """All pods that this provider created and that still exist there, including terminating ones, and no others.
-
-        For a `Provider`, these are the pods of its nested cluster.
-        """
+        """All pods that this backend created and that still exist there, including terminating ones, and no others."""
 
 
 class Updates(Protocol):
@@ -62,44 +50,6 @@ class Refreshes(Protocol):
         """Bring what the pod has of `inputs` up to date: files, and tokens before they expire. Never starts a pod.
 
         What `inputs` lack stays as it is. Raises `NotFound` if the backend does not know the pod.
-        """
-
-
-class Provider(Lists, Protocol):
-    """A place where pods run. Optional capabilities (`logs`, `streams`) are None where they are missing."""
-
-    @property
-    def logs(self) -> Logs | None:
-        """Reads container logs. None: `kubectl logs` gets status 501."""
-
-    @property
-    def streams(self) -> Streams | None:
-        """Runs exec, attach and port-forward. None: they get status 501."""
-
-    async def create(self, pod: Object) -> Object:
-        """Run this pod. Returns the pod as the provider stored it, with its `metadata.uid`.
-
-        Idempotent by name and nested UID (`uid_of`): return an existing pod unchanged, also when calls run at the same time.
-        Raises `InvalidInput` if the provider rejects the pod or does not know one of its fields, which it must not drop silently,
-        and `NotYet` while a pod with another nested UID has the name.
-        """
-
-    async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
-        """Ask for exactly this pod (by `metadata.uid`) to end; do not wait for it. Succeeds if the pod is gone already.
-
-        `grace_seconds`: how long its containers may take to stop; None means the pod's own `terminationGracePeriodSeconds`.
-        A later call with fewer seconds shortens the time.
-        `is_unchanged`: delete only if `metadata.resourceVersion` is still that of `pod`; otherwise do nothing, and succeed.
-        """
-
-    async def get(self, pod: Object) -> Object:
-        """The current state of exactly this pod. Raises `NotFound` if it is gone, even if a successor has its name."""
-
-    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
-
-        Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
-        and `NotYet` on a conflict with a concurrent change.
         """
 
 
@@ -138,7 +88,10 @@ class Backend(Protocol):
         """
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
-        """Ask for this pod to end, as in `Provider.delete`."""
+        """Ask for exactly this pod to end; do not wait for it. Succeeds if the pod is gone already.
+
+        `grace_seconds`: how long its containers may take to stop; None means the pod's own `terminationGracePeriodSeconds`.
+        """
 
     async def get(self, pod: Object) -> Object:
         """This pod with the status that `statuses` would give. Raises `NotFound` if the backend does not know it."""
@@ -165,7 +118,7 @@ class Backend(Protocol):
 
 
 class Logs(Protocol):
-    """Reads container logs. Optional (`Provider.logs`, `Backend.logs`)."""
+    """Reads container logs. Optional (`Backend.logs`)."""
 
     def open_log(self, pod: Object, options: Options) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """The log of one container, in chunks as they arrive; with `follow`, until the container ends or the caller leaves.
@@ -176,7 +129,7 @@ class Logs(Protocol):
 
 
 class Streams(Protocol):
-    """Opens connections into a pod, in the protocols that kubectl speaks (SPDY, WebSocket). Optional (`Provider.streams`)."""
+    """Opens connections into a pod, in the protocols that kubectl speaks (SPDY, WebSocket). Optional (`Backend.streams`)."""
 
     def open_stream(self, pod: Object, call: Call) -> AbstractAsyncContextManager[Connection]:
         """The upgraded connection for this request. Raises `NotFound` and `InvalidInput` on entering the context."""
@@ -256,7 +209,3 @@ DROPPED = "nestor.dev/dropped"
 """Annotation of a pod that was created: which of its annotations the backend does not let tenants set."""
 WHOLE = "default"
 """Name of the only shape of a backend that does not tell its machines apart."""
-
-
-def uid_of(pod: Object) -> str:
-    return labels_of(pod).get(labels.NESTED_UID, "")

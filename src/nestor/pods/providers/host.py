@@ -1,4 +1,4 @@
-"""The host cluster as a provider: pods run in one of its namespaces; labels tell which nested cluster they belong to."""
+"""The host cluster as the place where the pods of a nested cluster run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.kube import NotFound as NotThere
 from nestor.kube.kinds import right
-from nestor.pods.providers.base import Part, uid_of
+from nestor.pods.providers.base import Part
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet
 from nestor.pods.providers.upgrade import PodStreams
+from nestor.pods.translate.target import nested_uid
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "create", "patch", "delete"),
@@ -27,27 +28,36 @@ EXCEEDED = "exceeded quota: "
 
 
 class HostProvider:
-    """Runs pods in `namespace`; `selector` selects those of this nested cluster."""
+    """Runs the pods of a nested cluster. Every method may be repeated, and touches exactly its pod, never a successor.
 
-    def __init__(self, api: Api, namespace: str, selector: str) -> None:
+    Raises the errors of `providers.errors`, and `ApiError` if the host's API server failed or could not be reached.
+    """
+
+    def __init__(self, api: Api) -> None:
         self._api = api
-        self._namespace = namespace
-        self._selector = selector
         self.logs = self.streams = PodStreams(api, _where, _in_our_words)
 
     async def create(self, pod: Object) -> Object:
-        """Only names are unique on the host: if one is taken, the UID of its pod decides."""
+        """Run this pod, and return it as it is stored. One that runs for the same nested pod already is returned unchanged.
+
+        Raises `InvalidInput` if the host rejects the pod or does not know one of its fields, and `NotYet` while another nested
+        pod's has the name.
+        """
         meta = pod["metadata"]
         try:
             with _in_our_words():
                 return await self._api.create(kinds.POD, pod, strict=True)
         except Conflict:
             there = await self._api.find(kinds.POD, meta["name"], meta["namespace"])
-            if there is None or uid_of(there) != uid_of(pod):
+            if there is None or nested_uid(there) != nested_uid(pod):
                 raise NotYet("an earlier pod with this name is still terminating") from None
             return there
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
+        """Ask for the pod to end; do not wait for it. A later call with fewer seconds shortens the time.
+
+        `is_unchanged`: only if its `metadata.resourceVersion` is still that of `pod`.
+        """
         meta = pod["metadata"]
         version = meta["resourceVersion"] if is_unchanged else None
         with _in_our_words():
@@ -55,19 +65,8 @@ class HostProvider:
                 kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=version, grace_seconds=grace_seconds
             )
 
-    async def get(self, pod: Object) -> Object:
-        meta = pod["metadata"]
-        with _in_our_words():
-            found = await self._api.get(kinds.POD, meta["name"], meta["namespace"])
-        if found["metadata"]["uid"] != meta["uid"]:
-            raise NotFound(f"pod {meta['name']} was replaced")
-        return found
-
-    async def list(self) -> list[Object]:
-        return await self._api.list(kinds.POD, self._namespace, labels=self._selector)
-
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """The UID in the patch makes the API server reject it for a successor."""
+        """Apply a strategic merge patch. Raises `NotFound`, `InvalidInput`, and `NotYet` on a conflict with another change."""
         meta = pod["metadata"]
         body = patch | {"metadata": {"uid": meta["uid"]} | (patch.get("metadata") or {})}
         try:

@@ -14,8 +14,8 @@ from nestor.api.policy import Policy
 from nestor.api.times import timestamp
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.tasks import each_to_its_end
-from nestor.pods.providers.base import Provider
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
+from nestor.pods.providers.host import HostProvider
 from nestor.pods.translate import hostname, ignored, messages, refusals, status
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate.gang import Membership
@@ -62,7 +62,7 @@ class PodCreator:
     """Creates host pods, and what they need first."""
 
     context: Context
-    provider: Provider
+    provider: HostProvider
     needs: Sequence[Need]
     places: Places
     gangs: Gangs

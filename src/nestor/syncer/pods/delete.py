@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nestor.api.objects import Object
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, NotFound, kinds
-from nestor.pods.providers.base import Provider
+from nestor.pods.providers.host import HostProvider
 from nestor.pods.translate import status
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.sync import PodSyncer
@@ -20,7 +20,7 @@ class PodDeleter:
     """Deletes pods by UID, so that a successor with the same name is never touched."""
 
     context: Context
-    provider: Provider
+    provider: HostProvider
     syncer: PodSyncer
     finished: set[str] = field(default_factory=set)
     """Nested pods that were deleted for good, whether or not the cache says so yet."""

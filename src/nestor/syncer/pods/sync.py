@@ -12,8 +12,9 @@ from nestor.api.objects import Object, annotations_of
 from nestor.api.times import timestamp
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.pods.providers import errors
-from nestor.pods.providers.base import Part, Provider
+from nestor.pods.providers.base import Part
 from nestor.pods.providers.errors import InvalidInput, NotYet
+from nestor.pods.providers.host import HostProvider
 from nestor.pods.translate import messages, placement, pod, refusals, status, update
 from nestor.pods.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.pods.translate.node_rules import find_backend
@@ -33,7 +34,7 @@ class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
     context: Context
-    provider: Provider
+    provider: HostProvider
     ensure_node: Callable[[str], Awaitable[None]]
     gangs: Gangs
     isolation: Isolation

@@ -293,7 +293,7 @@ async def test_a_pod_is_isolated_whatever_the_nested_cluster_refuses(is_bound: b
     for _ in range(2):
         with pytest.raises(ApiError, match="failed calling webhook"):
             await syncer.sync(nested, host)
-    (there,) = await provider.list()
+    (there,) = provider.pods.values()
     assert {labels.ISOLATED_INGRESS, labels.ISOLATED_EGRESS} <= there["metadata"]["labels"].keys()
 
 
