@@ -27,33 +27,30 @@ COPIED_BYTES = 32 * MEBIBYTE
 pods' tokens, and all other copies. A pod has ten kilobytes, the rest of an application a few hundred.
 """
 
-SYNCED_SLICES = 100
-"""EndpointSlices that users wrote: a Service without a selector has one or two."""
-
-SYNCED_PORTS = 1000
-"""Of all host Services together. Each node of the host has rules for every port and pod of a Service: for a thousand ports of a
-hundred pods these are 100,000, the order of a large cluster. An application has a few ports for each Service.
-"""
-
-SYNCED_ENDPOINTS = 10_000
-"""Of all EndpointSlices that users wrote, one for each port and address, for the same reason."""
-
 MOST_COPIES: dict[Kind, tuple[int, str]] = {
-    # Those with a cluster IP. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two.
-    kinds.SERVICE: (250, "a nested cluster may have {} Services with a cluster IP; delete others first"),
+    # Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two.
+    kinds.SERVICE: (250, "Services with a cluster IP"),
+    # A Service without a selector has one or two.
+    kinds.ENDPOINT_SLICE: (100, "EndpointSlices of its users' own"),
     # An application has one for each of its workloads at most.
-    kinds.POD_DISRUPTION_BUDGET: (
-        100,
-        "{} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first",
-    ),
+    kinds.POD_DISRUPTION_BUDGET: (100, "PodDisruptionBudgets"),
     # Each change of a pod makes a network plugin look at all of them.
-    kinds.NETWORK_POLICY: (200, "{} NetworkPolicies of a nested cluster may hold in the host cluster; delete others first"),
+    kinds.NETWORK_POLICY: (200, "NetworkPolicies"),
     # A quota may allow fewer.
-    kinds.VOLUME_SNAPSHOT: (100, "a nested cluster may have {} VolumeSnapshots; delete others first"),
+    kinds.VOLUME_SNAPSHOT: (100, "VolumeSnapshots"),
     # A pod has one or two.
-    kinds.RESOURCE_CLAIM: (500, "a nested cluster may have {} ResourceClaims; delete others first"),
+    kinds.RESOURCE_CLAIM: (500, "ResourceClaims"),
 }
-"""How many copies in the host a nested cluster may have of a kind, and what is said when there are so many."""
+"""How many copies in the host a nested cluster may have of a kind, and what they are called."""
+
+MOST_PARTS: dict[Kind, tuple[int, str]] = {
+    # Each node of the host has rules for every port and pod of a Service: for a thousand ports of a hundred pods these are 100,000,
+    # the order of a large cluster. An application has a few ports for each Service.
+    kinds.SERVICE: (1000, "ports of Services"),
+    # One for each port and address, for the same reason.
+    kinds.ENDPOINT_SLICE: (10_000, "endpoints of EndpointSlices, counted for each port,"),
+}
+"""How many parts all copies of a kind may have together, and what they are called."""
 
 HOST_WRITES = Rate(per_second=80, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
@@ -85,7 +82,7 @@ OBJECT_BYTES = 64 * 1024
 TOO_LARGE_POLICY = f"a NetworkPolicy may have {OBJECT_BYTES // 1024} KiB, and this one has more"
 
 
-def _is_excess(most: int, total: int, before: int, after: int) -> bool:
+def _is_excess(most: float, total: int, before: int, after: int) -> bool:
     """Whether something may not grow from `before` to `after` while all have `total`. It may always shrink."""
     return before < after and most < total - before + after
 
@@ -108,8 +105,8 @@ def find_excess_of_data(total: int, copy: Object | None, desired: Object) -> str
 
 def find_surplus(kind: Kind, count: int) -> str | None:
     """Why there may be no further host object beside `count` others; None if there may."""
-    most, message = MOST_COPIES.get(kind, (math.inf, ""))
-    return message.format(most) if count >= most else None
+    most, what = MOST_COPIES.get(kind, (math.inf, ""))
+    return f"a nested cluster may have {most} {what} in the host cluster; delete others first" if count >= most else None
 
 
 def find_excess_of_object(kind: str, content: Object) -> str | None:
@@ -119,19 +116,12 @@ def find_excess_of_object(kind: str, content: Object) -> str | None:
     return f"a {kind} may have {OBJECT_BYTES // 1024} KiB in the host cluster, and this one would exceed that"
 
 
-def find_excess_of_ports(total: int, before: int, after: int) -> str | None:
-    """As `find_excess`, for the ports of host Services."""
-    if not _is_excess(SYNCED_PORTS, total, before, after):
+def find_excess_of_parts(kind: Kind, total: int, before: int, after: int) -> str | None:
+    """As `find_excess`, for the parts of a kind's copies."""
+    most, what = MOST_PARTS.get(kind, (math.inf, ""))
+    if not _is_excess(most, total, before, after):
         return None
-    return f"the Services of a nested cluster may have {SYNCED_PORTS} ports in total, and would exceed that"
-
-
-def find_excess_of_endpoints(total: int, before: int, after: int) -> str | None:
-    """As `find_excess`, for the endpoints of EndpointSlices that users wrote, each as often as its slice has ports."""
-    if not _is_excess(SYNCED_ENDPOINTS, total, before, after):
-        return None
-    most = f"{SYNCED_ENDPOINTS} endpoints in total, counted for each port"
-    return f"the EndpointSlices of users may have {most}, and would exceed that"
+    return f"a nested cluster may have {most} {what} in total, and would exceed that"
 
 
 def list_left(quota: Object) -> Iterator[tuple[str, Decimal]]:

@@ -31,8 +31,8 @@ def test_data_is_bounded_in_total(total: int, before: int, after: int, is_refuse
 
 
 def test_every_kind_of_copies_has_a_number_or_a_bound_of_its_own() -> None:
-    """Data is bounded in total, slices go with Services, and claims have the class's quota."""
-    others = {kinds.CONFIG_MAP, kinds.SECRET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM}
+    """Data is bounded in total, and claims have the class's quota."""
+    others = {kinds.CONFIG_MAP, kinds.SECRET, kinds.PERSISTENT_VOLUME_CLAIM}
     down = {row.kind for row in find_rows() if row.direction == "Down"}
     assert down - limits.MOST_COPIES.keys() == others, "say in limits.py how many there may be"
 

@@ -6,7 +6,7 @@ A row is mostly data and pure functions, plus the few requests that only its kin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import ClassVar, Literal
 
 from nestor.api import labels, names
@@ -154,10 +154,21 @@ class Row:
         """
         if self.direction == "Up":
             return None
-        found = limits.find_surplus(self.kind, len(self.copies.store)) if copy is None else None
+        others, before = self.list_counted(), self.count_parts(copy) if copy is not None else 0
+        found = limits.find_surplus(self.kind, len(others)) if copy is None else None
+        total = sum(map(self.count_parts, others))
+        found = found or limits.find_excess_of_parts(self.kind, total, before, self.count_parts(desired))
         if self.is_small:
             found = found or limits.find_excess_of_object(self.kind.name, desired)
         return found or limits.find_excess_of_data(self.caches.copied_bytes.value, copy, desired)
+
+    def list_counted(self) -> Collection[Object]:
+        """The copies whose number is limited."""
+        return self.copies.store.values()
+
+    def count_parts(self, copy: Object) -> int:
+        """How many parts a copy has of those whose number is limited (`limits.MOST_PARTS`)."""
+        return 0
 
     def build(self, source: Object) -> Object:
         """The copy. Pure. It must be marked so that `is_ours` knows it again, or the engine creates it once and then leaves it

@@ -136,6 +136,11 @@ def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None
     monkeypatch.setitem(limits.MOST_COPIES, kind, (number, limits.MOST_COPIES[kind][1]))
 
 
+def allow_most_parts(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None:
+    """Let all copies of a kind have only so many ports or endpoints."""
+    monkeypatch.setitem(limits.MOST_PARTS, kind, (number, limits.MOST_PARTS[kind][1]))
+
+
 @contextlib.asynccontextmanager
 async def running(clusters: Clusters, *rows: type[Row]) -> AsyncIterator[Running]:
     context = build_context(clusters.host, clusters.nested)

@@ -10,13 +10,12 @@ from nestor.api import names
 from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object
 from nestor.kube import kinds
-from nestor.syncer import limits
 from nestor.syncer.copies.rows import endpoint_slices
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.translate.network_policy import list_addresses
 from nestor.syncer.view.caches import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, allow_most_parts, running
 
 POD: Object = {"spec": {"nodeName": "node-1"}, "status": {"phase": "Running", "podIPs": [{"ip": "10.42.0.7"}, {"ip": "fd42::7"}]}}
 RANGES = AllowedServices(
@@ -173,8 +172,8 @@ async def test_names_as_endpoints_are_refused() -> None:
 
 async def test_there_are_only_so_many_slices_beside_those_that_the_host_makes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """They have the labels of their Services."""
-    monkeypatch.setattr(limits, "SYNCED_SLICES", 1)
-    monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 1)
+    allow_most(monkeypatch, kinds.ENDPOINT_SLICE, 1)
+    allow_most_parts(monkeypatch, kinds.ENDPOINT_SLICE, 1)
     clusters = Clusters.build()
     clusters.add_host_pod(address="10.42.0.7")
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
@@ -186,5 +185,5 @@ async def test_there_are_only_so_many_slices_beside_those_that_the_host_makes_it
         assert host_addresses(clusters) == ["10.42.0.7"]
         assert clusters.host.look(kinds.ENDPOINT_SLICE, "made-by-the-host", HOST) is not None
         await made.put_nested(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name="web-2"))
-        message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
+        message = "a nested cluster may have 1 EndpointSlices of its users' own in the host cluster; delete others first"
         assert clusters.events == [("EndpointsNotSynced", message)]

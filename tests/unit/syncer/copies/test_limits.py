@@ -13,7 +13,7 @@ from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import build_service
-from tests.unit.syncer.copies.pair import SPACE, Clusters, Running, allow_most, running
+from tests.unit.syncer.copies.pair import SPACE, Clusters, Running, allow_most, allow_most_parts, running
 from tests.unit.syncer.copies.test_endpoint_slices import build_slice
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 
@@ -49,7 +49,7 @@ async def test_there_are_only_so_many_host_services(monkeypatch: pytest.MonkeyPa
             service["metadata"]["uid"] = f"uid-{number}"
             await made.put_nested(kinds.SERVICE, service)
         assert [bool(clusters.copy(kinds.SERVICE, f"web-{number}")) for number in range(3)] == [True, True, False]
-        message = "a nested cluster may have 2 Services with a cluster IP; delete others first"
+        message = "a nested cluster may have 2 Services with a cluster IP in the host cluster; delete others first"
         assert clusters.events == [("ServiceNotSynced", message)]
         clusters.nested.drop(kinds.SERVICE, "web-0", SPACE)
         await made.until(lambda: clusters.copy(kinds.SERVICE, "web-2"))
@@ -62,7 +62,7 @@ def count_ports(clusters: Clusters, name: str) -> int:
 
 
 async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SYNCED_PORTS", 5)
+    allow_most_parts(monkeypatch, kinds.SERVICE, 5)
     clusters = Clusters.build()
 
     async def put(made: Running, name: str, count: int) -> None:
@@ -74,7 +74,7 @@ async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: p
         await put(made, "a", 3)
         await put(made, "bb", 3)
         assert (count_ports(clusters, "a"), count_ports(clusters, "bb")) == (3, 0)
-        message = "the Services of a nested cluster may have 5 ports in total, and would exceed that"
+        message = "a nested cluster may have 5 ports of Services in total, and would exceed that"
         assert clusters.events == [("ServiceNotSynced", message)]
         await put(made, "a", 6)
         assert count_ports(clusters, "a") == 3
@@ -117,7 +117,7 @@ async def test_services_policies_and_slices_count_as_data_with_all_else(monkeypa
 
 
 async def test_slices_of_users_own_have_only_so_many_endpoints_times_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 6)
+    allow_most_parts(monkeypatch, kinds.ENDPOINT_SLICE, 6)
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
     clusters.allow(services={"endpointRanges": ["192.0.2.0/24"]})
@@ -127,8 +127,9 @@ async def test_slices_of_users_own_have_only_so_many_endpoints_times_ports(monke
         assert clusters.copy(kinds.ENDPOINT_SLICE, "one") is not None
         await made.put_nested(kinds.ENDPOINT_SLICE, build_slice(name="two", ports=[{"port": 80 + at} for at in range(3)]))
         assert clusters.copy(kinds.ENDPOINT_SLICE, "two") is None
-        message = "the EndpointSlices of users may have 6 endpoints in total, counted for each port, and would exceed that"
-        assert clusters.events == [("EndpointsNotSynced", message)]
+        ((reason, message),) = clusters.events
+        assert reason == "EndpointsNotSynced"
+        assert message.startswith("a nested cluster may have 6 endpoints of EndpointSlices, counted for each port, in total")
 
 
 async def test_a_copy_that_changes_all_the_time_is_written_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

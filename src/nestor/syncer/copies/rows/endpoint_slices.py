@@ -18,7 +18,6 @@ from nestor.kube import Change, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import Target
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate.network_policy import list_addresses
@@ -68,15 +67,14 @@ class EndpointSliceRow(Row):
         why = "no traffic goes there: they are neither pods of this cluster nor allowed by its class (`services.endpointRanges`)"
         return f"`endpoints` has {', '.join(denied[:_NAMED])}{more}, but {why}"
 
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """They count by number, and by their endpoints and ports."""
-        # The host's own for its Services have the labels of these, and so are in the cache, too.
-        there = [item for item in self.copies if labels_of(item).get(CONTROLLER) == MANAGER]
-        if copy is None and len(there) >= limits.SYNCED_SLICES:
-            return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
-        total = sum(map(_count_endpoints, there))
-        surplus = limits.find_excess_of_endpoints(total, _count_endpoints(copy), _count_endpoints(desired))
-        return surplus or super().find_excess(copy, desired)
+    def list_counted(self) -> list[Object]:
+        """The host's own for its Services have the labels of these, and so are in the cache, too."""
+        return [item for item in self.copies if labels_of(item).get(CONTROLLER) == MANAGER]
+
+    def count_parts(self, copy: Object) -> int:
+        """One for each port and address. Ports without addresses, and addresses without ports, count as well."""
+        addresses = sum(len(endpoint["addresses"]) for endpoint in copy.get("endpoints") or ())
+        return max(addresses, 1) * max(len(copy.get("ports") or ()), 1)
 
     def build(self, source: Object) -> Object:
         return build_slice(source, self.context.target, self._find_pod, self.policy.allowed_services)
@@ -89,14 +87,6 @@ class EndpointSliceRow(Row):
         before, after = (set(list_addresses(pod)) if pod else set() for pod in (change.old, change.new))
         if moved := before ^ after:
             self.wake_each(found for found in self.caches.nested(self.kind) if not moved.isdisjoint(_list_all(found)))
-
-
-def _count_endpoints(found: Object | None) -> int:
-    """One for each port and address. Ports without addresses, and addresses without ports, count as well."""
-    if found is None:
-        return 0
-    addresses = sum(len(endpoint["addresses"]) for endpoint in found.get("endpoints") or ())
-    return max(addresses, 1) * max(len(found.get("ports") or ()), 1)
 
 
 def _read_address(at: int, pod: Object) -> str | None:

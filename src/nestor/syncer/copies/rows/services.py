@@ -15,7 +15,6 @@ from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object, annotations_of, spec_of, status_of
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
@@ -59,11 +58,9 @@ class ServiceRow(Row):
     def find_ignored(self, source: Object) -> str | None:
         return "; ".join(translate.find_ignored(source, self._allowed)) or None
 
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """On their ports, too."""
-        total = sum(map(_count_ports, self.copies))
-        surplus = limits.find_excess_of_ports(total, _count_ports(copy), _count_ports(desired))
-        return surplus or super().find_excess(copy, desired)
+    def count_parts(self, copy: Object) -> int:
+        """Their ports."""
+        return len(spec_of(copy).get("ports") or ())
 
     def build(self, source: Object) -> Object:
         return translate.build_service(source, self.context.target, source["spec"].get("clusterIP"), self._allowed)
@@ -123,10 +120,6 @@ class ServiceRow(Row):
     def _forget_released(self) -> None:
         due = time.monotonic() - _RELEASE_SECONDS
         self._released = {key: when for key, when in self._released.items() if when > due}
-
-
-def _count_ports(service: Object | None) -> int:
-    return len(spec_of(service).get("ports") or ())
 
 
 def _is_taken(error: ApiError) -> bool:
