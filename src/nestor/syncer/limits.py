@@ -44,8 +44,8 @@ MOST_COPIES: dict[Kind, tuple[int, str]] = {
 """How many copies in the host a nested cluster may have of a kind, and what they are called."""
 
 MOST_PARTS: dict[Kind, tuple[int, str]] = {
-    # Each node of the host has rules for every port and pod of a Service: for a thousand ports of a hundred pods these are 100,000,
-    # the order of a large cluster. An application has a few ports for each Service.
+    # Each node of the host has rules for every port and pod of a Service: for a thousand ports of a hundred pods these are
+    # 100,000, the order of a large cluster. An application has a few ports for each Service.
     kinds.SERVICE: (1000, "ports of Services"),
     # One for each port and address, for the same reason.
     kinds.ENDPOINT_SLICE: (10_000, "endpoints of EndpointSlices, counted for each port,"),

@@ -162,8 +162,8 @@ class Engine:
 
     async def _note_ignored(self, key: Key, source: Object) -> None:
         """Tell the tenant what the host leaves out."""
-        message = self.row.find_ignored(source)
-        if message is None:
+        message = "; ".join(self.row.find_ignored(source))
+        if not message:
             self._ignored.forget(key)
         elif self._ignored.is_news(key, (source["metadata"]["uid"], message)):
             await self.row.context.recorder.post(source, "Warning", self.row.ignored, message)

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
 from nestor.api.policy import Policy
-from nestor.kube import Api, ApiError, Change, Informer, Invalid, Kind
+from nestor.kube import ApiError, Change, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
@@ -34,6 +34,8 @@ class Row:
     kind: ClassVar[Kind]
     direction: ClassVar[Literal["Down", "Up"]] = "Down"
     """Down: nested objects are copied to the host. Up: host objects are copied into the nested cluster."""
+    is_computed: ClassVar[bool] = False
+    """Whether a source is not an object of the kind, but made by `find_source` from objects of other kinds."""
     fields: ClassVar[tuple[Field, ...]]
     """The fields of a copy that we own; all others are left alone."""
     ensures: ClassVar[Literal["Content", "Presence"]] = "Content"
@@ -60,6 +62,11 @@ class Row:
     def __init__(self, context: Context, references: References) -> None:
         self.context = context
         self.caches = context.caches
+        nested, host = (context.nested, self.caches.nested), (context.host, self.caches.host)
+        (self.source_api, sources), (self.copy_api, copies) = (nested, host) if self.direction == "Down" else (host, nested)
+        self.sources: Informer | None = None if self.is_computed else sources(self.kind)
+        """The cache of the sources; None if a source is computed from objects of other kinds."""
+        self.copies: Informer = copies(self.kind)
         self.references = references
         self.wake: Callable[[Key], None] = lambda _key: None
         """Has the engine look at a key again, soon."""
@@ -83,26 +90,9 @@ class Row:
     # Which objects there are
 
     @property
-    def sources(self) -> Informer | None:
-        """The cache of the sources; None if a source is computed from objects of other kinds."""
-        return self.caches.nested(self.kind) if self.direction == "Down" else self.caches.host(self.kind)
-
-    @property
-    def copies(self) -> Informer:
-        return self.caches.host(self.kind) if self.direction == "Down" else self.caches.nested(self.kind)
-
-    @property
     def read(self) -> Iterable[Informer]:
         """The caches by which is decided whether there are sources and copies: until they are full, nothing is done."""
         return [cache for cache in (self.sources, self.copies) if cache is not None]
-
-    @property
-    def source_api(self) -> Api:
-        return self.context.nested if self.direction == "Down" else self.context.host
-
-    @property
-    def copy_api(self) -> Api:
-        return self.context.host if self.direction == "Down" else self.context.nested
 
     def find_source(self, key: Key) -> Object | None:
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
@@ -143,9 +133,9 @@ class Row:
         """Why there can be no copy, as a message for the tenant; None if there can be one."""
         return None
 
-    def find_ignored(self, source: Object) -> str | None:
-        """What the copy leaves out although its owner counts on it, as a message for the tenant; None for most."""
-        return None
+    def find_ignored(self, source: Object) -> Iterable[str]:
+        """What the copy leaves out although its owner counts on it, as messages for the tenant; none for most."""
+        return ()
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """Why this write would exceed what a cluster may have, as a message for the tenant; None if it would not.

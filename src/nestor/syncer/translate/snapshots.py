@@ -74,11 +74,10 @@ def _check(snapshot: Object, storage: Storage, *, is_own_class: bool) -> Iterato
             yield f"`spec.source.{field}` may not be set: {SNAPSHOT_SOURCE[field].note}"
 
 
-def find_ignored(snapshot: Object) -> str | None:
+def find_ignored(snapshot: Object) -> Iterator[str]:
     spec = spec_of(snapshot)
-    found = [*fields.find_unknown("spec", spec, SNAPSHOT_SPEC)]
-    found += fields.find_unknown("spec.source", spec.get("source") or {}, SNAPSHOT_SOURCE)
-    return "; ".join(found) or None
+    yield from fields.find_unknown("spec", spec, SNAPSHOT_SPEC)
+    yield from fields.find_unknown("spec.source", spec.get("source") or {}, SNAPSHOT_SOURCE)
 
 
 def build_snapshot(snapshot: Object, target: Target, cluster: dict[str, str], default: str | None) -> Object:

@@ -97,10 +97,6 @@ def find_source_claim(claim: Object) -> str | None:
     return found.get("name") if found.get("kind") == "PersistentVolumeClaim" else None
 
 
-def find_ignored(claim: Object) -> str | None:
-    return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None
-
-
 def build_claim(claim: Object, target: Target, cluster: str, host: Object | None = None) -> Object:
     """The host's claim. `cluster`: identifies the data of the nested cluster (see `is_of_lost_data`). `host`: the claim so far,
     perhaps with the volume of an earlier job: no claim can be made smaller than its volume.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.kube import kinds
 from nestor.kube.informer import Key
@@ -35,9 +37,8 @@ class BudgetRow(Row):
     def find_refusal(self, source: Object) -> str | None:
         return None if self.policy.places.disruption_budgets else NOT_ALLOWED
 
-    def find_ignored(self, source: Object) -> str | None:
-        """Fields that are newer than this version of Nestor."""
-        return "; ".join(fields.find_unknown("spec", source["spec"], BUDGET_SPEC)) or None
+    def find_ignored(self, source: Object) -> Iterable[str]:
+        return fields.find_unknown("spec", source["spec"], BUDGET_SPEC)
 
     def build(self, source: Object) -> Object:
         return build_budget(source, self.context.target)

@@ -77,7 +77,7 @@ class ServiceLinksRow(PodsRow):
     kind = kinds.CONFIG_MAP
     fields = CONFIG_MAP_FIELDS
     name = "service-links"
-    sources = None
+    is_computed = True
 
     def find_source(self, key: Key) -> Object:
         """The current links, as an object. It has no nested UID, but the selector of synced objects needs some value."""

@@ -8,24 +8,22 @@ from typing import Any
 from nestor.api.allowances import Devices
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.pod_status import is_terminal
-from nestor.kube import Change, NotFound, RetryLater, kinds
-from nestor.kube.informer import Key, key_of
+from nestor.kube import Change, NotFound, kinds
+from nestor.kube.informer import Key
 from nestor.pods.translate import device_claims, fields
 from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.volumes import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
 from nestor.pods.translate.target import Target, nested_uid
-from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.storage import OWN
+from nestor.syncer.copies.rows.storage import OWN, OwnRow
 from nestor.syncer.translate import storage
 
 
-class ResourceClaimRow(Row):
+class ResourceClaimRow(OwnRow):
     """Those of pods' own, and those that the nested cluster has made from templates."""
 
     kind = kinds.RESOURCE_CLAIM
     refused = "ClaimRefused"
-    follows_policy = True
     is_small = True
     fields = OWN
 
@@ -35,33 +33,15 @@ class ResourceClaimRow(Row):
         self._classes.on_change(self.wake_all)
         self._pods.on_change(self._on_pod)
 
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        """A claim that is being deleted gets no new copy."""
-        return not is_terminating(source) or self._has_copy(source)
-
-    def find_refusal(self, source: Object) -> str | None:
-        """By the policy, as long as there is no copy."""
-        if self._has_copy(source):
-            return None
+    def judge(self, source: Object) -> str | None:
         own = [item["metadata"]["name"] for item in self._classes if storage.is_tenants(item)]
         return find_refusal(source, self.policy.allowed_devices, own)
 
-    def _has_copy(self, source: Object) -> bool:
-        found = self.find_copy(key_of(source))
-        return found is not None and self.is_ours(found) and nested_uid(found) == source["metadata"]["uid"]
-
-    def find_ignored(self, source: Object) -> str | None:
+    def find_ignored(self, source: Object) -> Iterable[str]:
         return find_ignored(source)
 
     def build(self, source: Object) -> Object:
         return build_claim(source, self.context.target)
-
-    async def settle(self, source: Object, copy: Object) -> bool:
-        """The copy is that of an earlier claim. The host keeps it as long as pods have its devices."""
-        meta = copy["metadata"]
-        if not is_terminating(copy):
-            await self.context.host.delete(self.kind, meta["name"], meta["namespace"], uid=meta["uid"])
-        raise RetryLater(0.5, "the devices of an earlier claim are being released")
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         return lift_status(source, copy, list(self._find_pods(copy)))
@@ -147,14 +127,13 @@ def _find_parts(claim: Object) -> Iterator[_Part]:
             yield f"{path}.firstAvailable[{number}]", item, ALTERNATIVE
 
 
-def find_ignored(claim: Object) -> str | None:
-    found = [*fields.find_unknown("spec", spec_of(claim), CLAIM)]
-    found += fields.find_unknown("spec.devices", _read(claim), DEVICES)
+def find_ignored(claim: Object) -> Iterator[str]:
+    yield from fields.find_unknown("spec", spec_of(claim), CLAIM)
+    yield from fields.find_unknown("spec.devices", _read(claim), DEVICES)
     for index, request in enumerate(_read(claim).get("requests") or []):
-        found += fields.find_unknown(f"spec.devices.requests[{index}]", request, REQUEST)
+        yield from fields.find_unknown(f"spec.devices.requests[{index}]", request, REQUEST)
     for path, part, table in _find_parts(claim):
-        found += fields.find_unknown(path, part, table)
-    return "; ".join(found) or None
+        yield from fields.find_unknown(path, part, table)
 
 
 def build_claim(claim: Object, target: Target) -> Object:

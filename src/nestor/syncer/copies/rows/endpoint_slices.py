@@ -59,13 +59,13 @@ class EndpointSliceRow(Row):
             return "`addressType` is FQDN, but endpoints must be addresses; use a Service of type ExternalName"
         return None
 
-    def find_ignored(self, source: Object) -> str | None:
-        denied = find_denied(source, self._find_pod, self.policy.allowed_services)
-        if not denied:
-            return None
-        more = f" and {len(denied) - _NAMED} more" if len(denied) > _NAMED else ""
-        why = "no traffic goes there: they are neither pods of this cluster nor allowed by its class (`services.endpointRanges`)"
-        return f"`endpoints` has {', '.join(denied[:_NAMED])}{more}, but {why}"
+    def find_ignored(self, source: Object) -> Iterable[str]:
+        if denied := find_denied(source, self._find_pod, self.policy.allowed_services):
+            more = f" and {len(denied) - _NAMED} more" if len(denied) > _NAMED else ""
+            yield (
+                f"`endpoints` has {', '.join(denied[:_NAMED])}{more}, but no traffic goes there: they are neither pods of this "
+                "cluster nor allowed by its class (`services.endpointRanges`)"
+            )
 
     def list_counted(self) -> list[Object]:
         """The host's own for its Services have the labels of these, and so are in the cache, too."""

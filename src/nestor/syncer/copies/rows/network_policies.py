@@ -38,8 +38,8 @@ class NetworkPolicyRow(PolicyRow):
         """One of which the cache keeps only whom it isolates."""
         return limits.TOO_LARGE_POLICY if is_cut(source) else None
 
-    def find_ignored(self, source: Object) -> str | None:
-        return "; ".join(translate.find_ignored(source, self._look_around())) or None
+    def find_ignored(self, source: Object) -> list[str]:
+        return translate.find_ignored(source, self._look_around())
 
     def build(self, source: Object) -> Object:
         return translate.build_policy(source, self._look_around())

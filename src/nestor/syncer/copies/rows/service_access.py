@@ -32,7 +32,7 @@ _POLICY = {"apiVersion": kinds.NETWORK_POLICY.api_version, "kind": kinds.NETWORK
 class _OutwardRow(PolicyRow):
     """The key is a Service's; the source is the Service, if it is reached from outside."""
 
-    sources = None
+    is_computed = True
     suffix: ClassVar[str]
     """Of the policy's name, which begins as the host Service's."""
 

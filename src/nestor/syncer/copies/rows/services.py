@@ -55,8 +55,8 @@ class ServiceRow(Row):
         """Unless it exists only in the nested cluster and its DNS."""
         return translate.decide_fate(source) == "Synced"
 
-    def find_ignored(self, source: Object) -> str | None:
-        return "; ".join(translate.find_ignored(source, self._allowed)) or None
+    def find_ignored(self, source: Object) -> list[str]:
+        return translate.find_ignored(source, self._allowed)
 
     def count_parts(self, copy: Object) -> int:
         """Their ports."""

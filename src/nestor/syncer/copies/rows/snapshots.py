@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, annotations_of, is_terminating, spec_of
@@ -27,8 +28,6 @@ class SnapshotRow(LastingRow):
 
     kind = kinds.VOLUME_SNAPSHOT
     refused = "SnapshotRefused"
-    follows_policy = True
-    holds = "snapshot"
     fields = OWN
 
     def set_up(self) -> None:
@@ -55,10 +54,7 @@ class SnapshotRow(LastingRow):
         host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
         return claim is not None and host is not None and nested_uid(host) == claim["metadata"]["uid"]
 
-    def find_refusal(self, source: Object) -> str | None:
-        """By the policy, as long as there is no copy."""
-        if self.find_own_copy(source) is not None:
-            return None
+    def judge(self, source: Object) -> str | None:
         is_own = storage.is_tenants(self._classes.get(spec_of(source).get("volumeSnapshotClassName") or ""))
         refusal = snapshots.find_refusal(source, self.policy.volumes, is_own_class=is_own)
         claim = snapshots.find_claim(source)
@@ -66,7 +62,7 @@ class SnapshotRow(LastingRow):
             return f"there is no PersistentVolumeClaim '{claim}'"
         return refusal
 
-    def find_ignored(self, source: Object) -> str | None:
+    def find_ignored(self, source: Object) -> Iterable[str]:
         return snapshots.find_ignored(source)
 
     def build(self, source: Object) -> Object:

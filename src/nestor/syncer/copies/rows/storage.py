@@ -14,6 +14,8 @@ from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Change, Informer, Invalid, Kind, NotFound, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
+from nestor.pods.translate import fields
+from nestor.pods.translate.fields.volumes import CLAIM_SPEC
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, fixed, mapping, value
@@ -24,26 +26,49 @@ OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_
 """The fields that say whose copy it is."""
 
 
-class LastingRow(Row):
+class OwnRow(Row):
+    """A copy belongs to one very object, and a later one of the same name gets nothing of it. The policy counts until it is there."""
+
+    follows_policy = True
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """What is being deleted gets no new copy."""
+        return not is_terminating(source) or self.find_own_copy(source) is not None
+
+    def find_refusal(self, source: Object) -> str | None:
+        return self.judge(source) if self.find_own_copy(source) is None else None
+
+    def judge(self, source: Object) -> str | None:
+        """Why the policy allows no copy."""
+        raise NotImplementedError
+
+    def find_own_copy(self, source: Object) -> Object | None:
+        """The copy that this very object has."""
+        found = self.find_copy(key_of(source))
+        is_own = found is not None and self.is_ours(found) and nested_uid(found) == source["metadata"]["uid"]
+        return found if is_own else None
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        """The copy is that of an earlier object, and has to go first."""
+        meta = copy["metadata"]
+        if not is_terminating(copy):
+            await self.context.host.delete(self.kind, meta["name"], meta["namespace"], uid=meta["uid"])
+        raise RetryLater(0.5, f"an earlier {self.kind.name} is being deleted")
+
+
+class LastingRow(OwnRow):
     """Copies hold data: nothing but the end of the nested object deletes a copy. Neither a stricter policy does, nor the loss of
     the nested cluster's data, after which an object of the same name gets its copy again, and no other does.
     """
-
-    holds = "volume"
-    """What a copy holds, in messages."""
 
     def set_up(self) -> None:
         self._namespaces = self.caches.nested(kinds.NAMESPACE)
 
     async def settle(self, source: Object, copy: Object) -> bool:
-        """The copy is that of an earlier object: a new one gets nothing of it, unless the nested cluster has lost its data."""
-        meta, why = copy["metadata"], f"the {self.holds} of an earlier {self.kind.name} is being deleted"
-        if is_terminating(copy):
-            raise RetryLater(0.5, why)
-        if not storage.is_of_lost_data(copy, self.read_data()):
-            await self.context.host.delete(self.kind, meta["name"], meta["namespace"], uid=meta["uid"])
-            raise RetryLater(0.2, why)
-        own = self.build(source)["metadata"]
+        """Unless the nested cluster has lost its data: then the object takes the copy over."""
+        if is_terminating(copy) or not storage.is_of_lost_data(copy, self.read_data()):
+            return await super().settle(source, copy)
+        own, meta = self.build(source)["metadata"], copy["metadata"]
         patch = {"metadata": {"uid": meta["uid"], "labels": own["labels"], "annotations": own["annotations"]}}
         await self.context.host.patch(self.kind, meta["name"], meta["namespace"], patch)
         return True
@@ -53,14 +78,11 @@ class LastingRow(Row):
         return storage.is_of_lost_data(copy, self.read_data())
 
     def find_own_copy(self, source: Object) -> Object | None:
-        """The copy that this very object has, or may take over."""
-        found = self.find_copy(key_of(source))
-        if found is None or not self.is_ours(found):
-            return None
-        if nested_uid(found) == source["metadata"]["uid"]:
+        """Or one that it may take over."""
+        found, data = self.find_copy(key_of(source)), self._find_data()
+        if found is not None and self.is_ours(found) and (data is None or storage.is_of_lost_data(found, data)):
             return found
-        data = self._find_data()
-        return found if data is None or storage.is_of_lost_data(found, data) else None
+        return super().find_own_copy(source)
 
     def read_data(self) -> str:
         """Identifies the nested cluster's data. Raises `RetryLater` as long as that is not known."""
@@ -78,7 +100,6 @@ class ClaimRow(LastingRow):
 
     kind = kinds.PERSISTENT_VOLUME_CLAIM
     refused = "ClaimRefused"
-    follows_policy = True
     fields = (*OWN, value("spec.resources.requests.storage"))
 
     def set_up(self) -> None:
@@ -89,14 +110,7 @@ class ClaimRow(LastingRow):
         self._snapshots.on_change(partial(self._on_content, snapshots.find_source_name))
         self.copies.on_change(partial(self._on_content, storage.find_source_claim))
 
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        """A claim that is being deleted gets no new copy."""
-        return not is_terminating(source) or self.find_own_copy(source) is not None
-
-    def find_refusal(self, source: Object) -> str | None:
-        """By the policy, as long as there is no copy."""
-        if self.find_own_copy(source) is not None:
-            return None
+    def judge(self, source: Object) -> str | None:
         is_own = storage.is_tenants(self._classes.get(spec_of(source).get("storageClassName") or ""))
         return (
             storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
@@ -108,8 +122,8 @@ class ClaimRow(LastingRow):
         name, target = snapshots.find_source_name(source), self.context.target
         return self._snapshots.get(names.host_name(name, source["metadata"]["namespace"]), target.namespace) if name else None
 
-    def find_ignored(self, source: Object) -> str | None:
-        return storage.find_ignored(source)
+    def find_ignored(self, source: Object) -> Iterable[str]:
+        return fields.find_unknown("spec", source["spec"], CLAIM_SPEC)
 
     def _find_refusal_of_claim(self, source: Object) -> str | None:
         """A claim is filled from another one of its own cluster."""
@@ -156,7 +170,7 @@ class ShadowRow(Row):
 
     direction = "Up"
     host_verbs = ()
-    sources = None
+    is_computed = True
     owner: ClassVar[Kind]
     """The kind that it belongs to, in both clusters."""
 
