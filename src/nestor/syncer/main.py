@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from nestor.api.contracts.cluster import READY_PATH, ROOT_CA
-from nestor.kube import Api, ApiError, kinds, process
+from nestor.kube import Api, kinds, process
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
 from nestor.syncer import limits, parts
@@ -21,12 +21,11 @@ from nestor.syncer.process import health, identity
 from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings, parse
 from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context, find_target
+from nestor.syncer.view.context import PATIENCE_SECONDS, Context, find_target, patiently
 
 log = logging.getLogger(__name__)
 
 _MANAGER = "nestor-syncer"
-_READY_INTERVAL = 0.1
 _READY_TIMEOUT = 5
 _SETTLE_SECONDS = 30
 
@@ -96,10 +95,10 @@ async def run(settings: Settings) -> None:
 async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str, nested: Api) -> None:
     """The gate opens when the DNS server has its rights."""
     await gate.wait()
-    for _ in range(int(_SETTLE_SECONDS / _READY_INTERVAL)):
+    for _ in range(int(_SETTLE_SECONDS / PATIENCE_SECONDS)):
         if is_settled():
             break
-        await asyncio.sleep(_READY_INTERVAL)
+        await asyncio.sleep(PATIENCE_SECONDS)
     else:  # not for ever: a webhook of the tenant's may refuse what should be there
         log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
     await health.wait_for_dns(dns_ready_url)
@@ -108,13 +107,5 @@ async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_ur
 
 
 async def wait_for_api(nested: Api, path: str) -> Any:
-    """Wait until the nested API server answers; returns what it says. Polls often, because users wait for this."""
-    begin, said = time.monotonic(), 0.0
-    while True:
-        try:
-            return await nested.request("GET", path, timeout=_READY_TIMEOUT)
-        except ApiError as error:
-            if time.monotonic() - begin > said + 10:
-                said = time.monotonic() - begin
-                log.info("still waiting for the nested API server after %.0f s: %s", said, error)
-            await asyncio.sleep(_READY_INTERVAL)
+    """Wait until the nested API server answers; returns what it says."""
+    return await patiently(partial(nested.request, "GET", path, timeout=_READY_TIMEOUT), "nested")

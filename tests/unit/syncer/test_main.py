@@ -49,7 +49,7 @@ READY = cast(Api, Answering())
 async def test_the_cluster_is_not_ready_before_its_dns_may_connect_and_its_nodes_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(main, "_READY_INTERVAL", 0.001)
+    monkeypatch.setattr(main, "PATIENCE_SECONDS", 0.001)
     gate, settled = Gate(0), asyncio.Event()
     waiting = asyncio.create_task(main._await_basics(gate, settled.is_set, "", READY))
     await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_the_cluster_is_not_ready_before_its_dns_may_connect_and_its_nodes
 async def test_nodes_that_never_come_do_not_keep_a_cluster_from_being_ready(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(main, "_READY_INTERVAL", 0.001)
+    monkeypatch.setattr(main, "PATIENCE_SECONDS", 0.001)
     monkeypatch.setattr(main, "_SETTLE_SECONDS", 0.01)
     gate = Gate(0)
     gate.open()

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_SECONDS = 0.2
+PATIENCE_SECONDS, _SAY_SECONDS = 0.1, 10.0
 _HOSTNAME_OVERRIDE = 35
 """Minor version of Kubernetes since which kubelets take `hostnameOverride`."""
 
@@ -60,10 +61,10 @@ class Context:
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     """The target of all synced objects, and the NestedCluster itself."""
     cluster, version, api_ip, dns_ip = await together(
-        _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
-        _patiently(lambda: host.request("GET", "/version")),
-        _patiently(lambda: _cluster_ip(host, settings, Part.SERVER)),
-        _patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
+        patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
+        patiently(lambda: host.request("GET", "/version")),
+        patiently(lambda: _cluster_ip(host, settings, Part.SERVER)),
+        patiently(lambda: _cluster_ip(host, settings, Part.DNS)),
     )
     meta = cluster["metadata"]
     target = Target(
@@ -97,14 +98,19 @@ def read_minor(version: Object) -> int:
     return int(found[1]) if found else 0
 
 
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Retry until there is an answer: the operator creates our role, our Services and this pod at the same time."""
+async def patiently(ask: Callable[[], Awaitable[T]], server: str = "host") -> T:
+    """Ask until there is an answer, often, since users wait for it: the operator creates our role, our Services and this pod at
+    the same time, and the nested API server starts with us.
+    """
+    begin, said = time.monotonic(), 0.0
     while True:
         try:
             return await ask()
         except ApiError as error:
-            log.info("waiting for the host cluster: %s", error)
-            await asyncio.sleep(_PATIENCE_SECONDS)
+            if time.monotonic() - begin > said + _SAY_SECONDS:
+                said = time.monotonic() - begin
+                log.info("still waiting for the %s API server after %.0f s: %s", server, said, error)
+            await asyncio.sleep(PATIENCE_SECONDS)
 
 
 async def _cluster_ip(host: Api, settings: Settings, part: Part) -> str:
