@@ -10,7 +10,6 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,14 +35,10 @@ FindAddress = Callable[[], Awaitable[str]]
 """Finds the address of this pod, at which the nested API server reaches us; empty while it has none. May raise `ApiError`."""
 
 
-@dataclass(frozen=True)
-class Proxy:
-    """How the nested API server shows who it is when it passes requests on."""
-
-    authority: str
-    """Of its certificate, PEM."""
-    names: tuple[str, ...]
-    """It has one of these; empty: any."""
+Proxy = tuple[str, list[str]]
+"""How the nested API server shows who it is when it passes requests on: by a certificate of this authority (PEM), and with one of
+these names; empty: any.
+"""
 
 
 class MetricsServer:
@@ -54,15 +49,14 @@ class MetricsServer:
         self._nested = nested
         self._access = access
         self._find_address = find_address
-        self._names: tuple[str, ...] = ()
+        self._names: list[str] = []
         self._connections = Connections(self._answer, "metrics API")
 
     async def serve(self, port: int) -> None:
         while True:
-            address, proxy = await self._await_start()
-            self._names = proxy.names
+            address, (signer, self._names) = await self._await_start()
             try:
-                tls, authority = build_tls(self._access, proxy.authority), read_authority(self._access)
+                tls, authority = build_tls(self._access, signer), read_authority(self._access)
                 await together(self._connections.serve(port, tls, address), self._keep(address, port, authority))
             except (OSError, TypeError, ValueError) as error:  # the authority may be none; the rest of the syncer goes on
                 log.warning("the metrics API cannot be served at %s: %s", address, error)
@@ -130,7 +124,7 @@ async def read_proxy(nested: Api) -> Proxy | None:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
-    return Proxy(authority, tuple(names))
+    return authority, names
 
 
 async def register(nested: Api, address: str, port: int, authority: str) -> None:
