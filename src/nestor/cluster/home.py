@@ -31,7 +31,6 @@ class Home:
     """Metadata of the Secret with the admin kubeconfig; None: there is no such Secret."""
 
     def owns(self, obj: Object | None) -> bool:
-        """Whether the object's labels name exactly this job."""
         return labels_of(obj).get(labels.JOB_UID) == self.labels[labels.JOB_UID]
 
     def has_made(self, obj: Object) -> bool:
@@ -97,11 +96,7 @@ def build_service_account(home: Home) -> Object:
 
 def build_role_binding(home: Home) -> Object:
     """The syncer's permissions, limited to this namespace."""
-    return {
-        "metadata": home.metadata(home.child(Part.SYNCER)),
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": SYNCER_ROLE},
-        "subjects": [_subject(home)],
-    }
+    return build_binding(home.metadata(home.child(Part.SYNCER)), SYNCER_ROLE, _subject(home))
 
 
 def build_nodes_binding(home: Home) -> Object:
@@ -109,11 +104,14 @@ def build_nodes_binding(home: Home) -> Object:
     metadata: Object = {"name": home.namespace, "labels": home.labels | {labels.CLUSTER: home.name}}
     if home.nodes_binding_owner:
         metadata["ownerReferences"] = [home.nodes_binding_owner]
-    return {
-        "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NODES_ROLE},
-        "subjects": [_subject(home)],
-    }
+    return build_binding(metadata, NODES_ROLE, _subject(home))
+
+
+def build_binding(metadata: Object, role: str, subject: Object) -> Object:
+    """Gives a ClusterRole to a ServiceAccount, or to a user or group, in the whole cluster or in one namespace."""
+    is_account = subject["kind"] == "ServiceAccount"
+    subjects = [subject if is_account else {"apiGroup": _RBAC, **subject}]
+    return {"metadata": metadata, "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects}
 
 
 def build_secret(metadata: Object, content: dict[str, bytes], *, annotations: dict[str, str] | None = None) -> Object:

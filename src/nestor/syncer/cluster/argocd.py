@@ -8,6 +8,7 @@ from nestor.api import labels
 from nestor.api.allowances import ArgoCDAccess
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.api.objects import Object
+from nestor.cluster.home import build_binding
 from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.syncer.view.caches import Caches
@@ -17,7 +18,6 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 600.0
 """The tenant may have deleted them."""
-_RBAC = "rbac.authorization.k8s.io"
 _MARK = f"{labels.MANAGED_BY}=nestor"
 
 
@@ -65,13 +65,9 @@ def build_bindings(access: ArgoCDAccess | None) -> list[tuple[Kind, Object]]:
         return []
     if access.is_whole:
         return [(kinds.CLUSTER_ROLE_BINDING, _build())]
-    return [(kinds.ROLE_BINDING, _build(namespace)) for namespace in sorted(set(access.namespaces))]
+    return [(kinds.ROLE_BINDING, _build(namespace=namespace)) for namespace in sorted(set(access.namespaces))]
 
 
-def _build(namespace: str = "") -> Object:
-    return {
-        "metadata": {"name": ARGOCD_USER, "labels": {labels.MANAGED_BY: "nestor"}}
-        | ({"namespace": namespace} if namespace else {}),
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": ARGOCD_USER}],
-    }
+def _build(**where: str) -> Object:
+    metadata = {"name": ARGOCD_USER, "labels": {labels.MANAGED_BY: "nestor"}, **where}
+    return build_binding(metadata, "cluster-admin", {"kind": "User", "name": ARGOCD_USER})

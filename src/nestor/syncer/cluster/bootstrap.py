@@ -10,6 +10,7 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.api.objects import Object
+from nestor.cluster.home import build_binding
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.tasks import together
 from nestor.pods.translate.target import Target
@@ -21,7 +22,6 @@ _RETRY_SECONDS = 0.2
 _RETRY_LIMIT = 10.0
 _GRANT_SECONDS = 0.02
 _GRANT_TRIES = 100
-_RBAC = "rbac.authorization.k8s.io"
 
 
 async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None], on_admin: Callable[[str], None]) -> None:
@@ -31,8 +31,9 @@ async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]
     One does not wait for the other: a tenant's admission policy may refuse either for good.
     """
     # The group and the user are those in the certificates that the operator issues to the cluster's admins, and to CoreDNS.
-    dns_binding = _build_binding(COREDNS_USER, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
-    admin_binding = _build_binding(ADMIN_GROUP, "cluster-admin", {"kind": "Group", "name": ADMIN_GROUP})
+    ours = {"labels": {labels.MANAGED_BY: "nestor"}}
+    dns_binding = build_binding(ours | {"name": COREDNS_USER}, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
+    admin_binding = build_binding(ours | {"name": ADMIN_GROUP}, "cluster-admin", {"kind": "Group", "name": ADMIN_GROUP})
     retry = _RETRY_SECONDS
     while True:
         role, binding, admin = await together(
@@ -101,12 +102,4 @@ def build_dns_service(target: Target) -> Object:
             "labels": {labels.MANAGED_BY: "nestor", "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true"},
         },
         "spec": {"clusterIP": target.dns_ip, "ports": ports},
-    }
-
-
-def _build_binding(name: str, role: str, subject: Object) -> Object:
-    return {
-        "metadata": {"name": name, "labels": {labels.MANAGED_BY: "nestor"}},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": _RBAC, **subject}],
     }
