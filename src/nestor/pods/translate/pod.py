@@ -26,7 +26,6 @@ from nestor.pods.translate.fields.pods import POD_SPEC
 from nestor.pods.translate.fields.rule import POD_SECURITY
 from nestor.pods.translate.gang import Membership
 from nestor.pods.translate.placement import Place
-from nestor.pods.translate.resources import fill_pod
 from nestor.pods.translate.target import Target
 
 APPLIED = f"{marks.GROUP}/applied"
@@ -178,7 +177,7 @@ def add_backend_fields(spec: Object, placement: Placement, place: Place) -> Obje
     has them in an annotation, for the backend's virtual node.
     """
     resources = placement.overflow.backend_resources if placement.overflow else None
-    result = fill_pod(spec, resources) if place.where == "Backend" and resources is not None else dict(spec)
+    result = containers.fill_pod(spec, resources) if place.where == "Backend" and resources is not None else dict(spec)
     if secrets := list_pull_secrets(place.backends):
         result["imagePullSecrets"] = [*(spec.get("imagePullSecrets") or []), *({"name": name} for name in secrets)]
     return result

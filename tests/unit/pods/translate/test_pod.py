@@ -15,11 +15,11 @@ from nestor.api.objects import Object
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import env, fields, pod, update
+from nestor.pods.translate.containers import fill_resources
 from nestor.pods.translate.fields.containers import CONTAINER
 from nestor.pods.translate.fields.pods import POD_SPEC
 from nestor.pods.translate.labels import host_key, is_match
 from nestor.pods.translate.pod import build_pod as build_host
-from nestor.pods.translate.resources import fill_resources
 from nestor.syncer.translate import service
 from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, PULLED, TARGET, build_pod, build_service
 

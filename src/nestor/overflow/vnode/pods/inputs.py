@@ -23,8 +23,8 @@ from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.pods.trim import clean, is_cut
 from nestor.pods.providers.base import Inputs, Refreshes
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
+from nestor.pods.translate.containers import fill_pod
 from nestor.pods.translate.env import build_links
-from nestor.pods.translate.resources import fill_pod
 from nestor.pods.translate.volumes import Token, find_tokens
 
 log = logging.getLogger(__name__)
