@@ -8,10 +8,11 @@ from nestor.api.contracts.cluster import API_PORT, DOMAIN
 from nestor.api.names import DATA_VOLUME, SERVER_CONTAINER
 from nestor.api.objects import Object
 from nestor.api.quantities import find_larger
-from nestor.cluster import pki, seed
+from nestor.cluster import pki
 from nestor.cluster.home import probe
 from nestor.cluster.shape import Shape, choose_cluster_cidr
 
+SEED_VOLUME = "seed"
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
 CLIENTS_FOLDER = "/etc/nestor/clients"
@@ -84,7 +85,7 @@ def build_container(shape: Shape, api_address: str) -> Object:
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
             {"name": "trusted-clients", "mountPath": CLIENTS_FOLDER, "readOnly": True},
-            *([{"name": seed.VOLUME, "mountPath": syncer.SEED_FOLDER, "readOnly": True}] if shape.seed else []),
+            *([{"name": SEED_VOLUME, "mountPath": syncer.SEED_FOLDER, "readOnly": True}] if shape.seed else []),
         ],
     }
 

@@ -7,7 +7,7 @@ from nestor.api.contracts import syncer
 from nestor.api.contracts.cluster import API_PORT, ROOT_CA
 from nestor.api.names import DATA_VOLUME, SYNCER_CONTAINER, Part
 from nestor.api.objects import Object
-from nestor.cluster import coredns, k3s, pki, seed
+from nestor.cluster import coredns, k3s, pki
 from nestor.cluster.boost import boost
 from nestor.cluster.home import LOCKED, probe, secret_volume
 from nestor.cluster.shape import DNS_PORT, Shape
@@ -89,7 +89,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
             *coredns.build_volumes(shape),
             secret_volume("syncer-access", shape.child(Part.ACCESS), syncer.ACCESS_FILES),
             {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
-            *([{"name": seed.VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": "2Mi"}}] if shape.seed else []),
+            *([{"name": k3s.SEED_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": "2Mi"}}] if shape.seed else []),
             {
                 "name": "host-token",
                 "projected": {
@@ -133,7 +133,7 @@ def _build_syncer(shape: Shape) -> Object:
             {"name": "syncer-access", "mountPath": syncer.ACCESS_FOLDER, "readOnly": True},
             {"name": "host-token", "mountPath": HOST_TOKEN_FOLDER, "readOnly": True},
             {"name": "syncer-tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
-            *([{"name": seed.VOLUME, "mountPath": syncer.SEED_FOLDER}] if shape.seed else []),
+            *([{"name": k3s.SEED_VOLUME, "mountPath": syncer.SEED_FOLDER}] if shape.seed else []),
         ],
     }
 

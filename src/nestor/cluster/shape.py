@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api.class_parts import NetworkPolicyModel, Peer
-from nestor.api.contracts.syncer import SERVER_SECONDS
+from nestor.api.contracts import syncer
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
-from nestor.cluster.seed import find_seed
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 CLOSED_V6 = ("fc00::/7",)
 """Private IPv6 addresses."""
+
+_TAG = re.compile(r":(v[\d.]+)(?:-[\w.-]*)?(?:@[\w:]+)?$", re.ASCII)
 
 DNS_PORT = 1053
 """Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
@@ -63,7 +65,7 @@ class Shape(Home):
     """Its class, with what the job's machine and wishes change of it."""
     persistence: Persistence | None = None
     """The volume of its data; None: the data lives in the server's pod."""
-    server_seconds: int = SERVER_SECONDS
+    server_seconds: int = syncer.SERVER_SECONDS
     """How long K3s may run before its container is restarted."""
     nodes: AssignedNodes = field(default_factory=AssignedNodes)
     """Where its own pod may run; it says nothing unless Kueue has assigned nodes. A running pod stays."""
@@ -74,8 +76,14 @@ class Shape(Home):
 
     @property
     def seed(self) -> str:
-        """The version of Kubernetes whose seed its datastore begins with; empty: it begins with nothing."""
-        return find_seed(self.image)
+        """The version of Kubernetes whose seed its datastore begins with, by the image's tag. Empty if there is none: then K3s
+        itself makes what every new cluster has, which takes a quarter more processor time.
+
+        The syncer writes the seed, and K3s's shell takes it if there is no data yet. That of another patch level does not do: its
+        roles may be wider, and a server does not narrow those that it finds.
+        """
+        tag = _TAG.search(self.image)
+        return tag[1] if tag and tag[1] in syncer.SEEDS else ""
 
     @property
     def api_from(self) -> list[Peer]:

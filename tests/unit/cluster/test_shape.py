@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nestor.api.base import Resources
+from nestor.api.contracts import syncer
 from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.cluster import coredns, k3s, namespace, server
@@ -248,3 +251,22 @@ def test_the_volume_of_the_clusters_data_is_not_the_applications(name: str, limi
     assert namespace.add_own_volume(name, limit, build_shape()) == limit
     in_default_class = build_shape(persistence=Persistence(size="500M"))
     assert namespace.add_own_volume("requests.storage", "1G", in_default_class) == "1500000000"
+
+
+@pytest.mark.parametrize(
+    ("image", "seed"),
+    [
+        ("docker.io/rancher/k3s:v1.36.3-k3s1", "v1.36.3"),
+        ("registry.test:5000/k3s:v1.36.3", "v1.36.3"),
+        ("docker.io/rancher/k3s:v1.36.3-k3s2@sha256:0123abcd", "v1.36.3"),
+        ("docker.io/rancher/k3s:v1.36.4-k3s1", ""),
+        ("docker.io/rancher/k3s:v1.36.30-k3s1", ""),
+        ("docker.io/rancher/k3s:v1.36", ""),
+        ("docker.io/rancher/k3s:latest", ""),
+        ("docker.io/rancher/k3s@sha256:0123abcd", ""),
+        ("registry.test/k3s:v1.36.3/mirror", ""),
+    ],
+)
+def test_a_seed_is_for_images_of_its_very_version(image: str, seed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syncer, "SEEDS", ("v1.36.2", "v1.36.3"))
+    assert replace(build_shape(), image=image).seed == seed
