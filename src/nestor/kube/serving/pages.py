@@ -111,16 +111,13 @@ class _Rows:
         self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily  # noqa: PLC0415
+        from prometheus_client.core import Metric  # noqa: PLC0415
 
         for row in self._families:
-            if row.kind == "summary":
-                summary = SummaryMetricFamily(row.name, row.help, labels=row.labels)
-                for labels, total in row.samples.items():
-                    summary.add_metric(labels, count_value=int(row.counts[labels]), sum_value=total)
-                yield summary
-                continue
-            made = (CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily)(row.name, row.help, labels=row.labels)
-            for labels, value in row.samples.items():
-                made.add_metric(labels, value)
+            made = Metric(row.name.removesuffix("_total"), row.help, row.kind)
+            for values, amount in row.samples.items():
+                labels = dict(zip(row.labels, values, strict=True))
+                made.add_sample(f"{row.name}_sum" if row.counts else row.name, labels, amount)
+                if row.counts:
+                    made.add_sample(f"{row.name}_count", labels, row.counts[values])
             yield made
