@@ -54,7 +54,6 @@ cache 30 {{
 
 
 def _build_hidden(*zones: str) -> list[str]:
-    """Zones without any names."""
     return [f"template ANY ANY {' '.join(zones)} {{", "    rcode NXDOMAIN", "}"]
 
 

@@ -49,7 +49,6 @@ class _Checked:
     renew: datetime.datetime
 
     def is_fresh(self, key: str, now: datetime.datetime) -> bool:
-        """Whether there is no need to look again."""
         return self.key == key and now - self.at < datetime.timedelta(seconds=RESYNC_SECONDS) and now < self.renew
 
 

@@ -87,7 +87,6 @@ class Api(Transport):
         return self._trim(kind, await self.request("GET", kind.path(namespace, name)))
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """One object, or None."""
         try:
             return await self.get(kind, name, namespace)
         except errors.NotFound:

@@ -103,7 +103,6 @@ def read_context(kubeconfig: str | None = None, context: str | None = None) -> U
 
 
 def list_contexts(kubeconfig: str | None = None) -> list[str]:
-    """The names of the kubeconfig's contexts. Raises `Unreachable`."""
     return list(read_files(find_files(kubeconfig)).contexts)
 
 

@@ -121,7 +121,6 @@ class Election:
                 return
 
     async def attempt(self) -> bool:
-        """Take the Lease if nobody has it."""
         started = self._clock()
         try:
             found = await self._api.find(kinds.LEASE, self._name, self._namespace)

@@ -79,7 +79,6 @@ def find_longest_pause(server: str) -> float:
 
 
 def find_pause(failures: int, longest: float) -> float:
-    """Seconds after so many failures in a row."""
     return min(longest, 0.1 * 2.0 ** min(failures, 8)) * random.uniform(0.7, 1.3)
 
 

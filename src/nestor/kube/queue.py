@@ -134,7 +134,6 @@ class WorkQueue(Generic[K]):
             self._ready.put(key)
 
     async def run(self) -> None:
-        """Work until cancelled."""
         self._is_ending = False
         try:
             if self._begin is not None:

@@ -50,7 +50,6 @@ class Route:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has an Ingress."""
         return self.host is not None and (self.refusal is None or self.is_kept)
 
 

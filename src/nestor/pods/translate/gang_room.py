@@ -100,7 +100,6 @@ def _place(alike: list[Object], rooms: dict[str, Room], names: list[str], verdic
 
 
 def _count(wanted: Amounts, free: Amounts) -> int:
-    """How often the amounts fit."""
     return max(0, min(int(free.get(key, _ZERO) / amount) for key, amount in wanted.items() if amount > 0))
 
 

@@ -167,7 +167,6 @@ def build_patch(service: Object, copy: Object, name: str, taken: Collection[int]
 
 
 def _build_port_patch(own: Object, spec: Object, taken: Collection[int]) -> Iterator[Object]:
-    """Node ports have the order of the ports."""
     for at, (port, there) in enumerate(zip(own.get("ports") or (), spec.get("ports") or (), strict=False)):
         number = there.get("nodePort")
         if _is_node_port(number) and number not in taken and port.get("nodePort") != number:

@@ -101,6 +101,5 @@ def _build_informer(api: Api, kind: Kind, _: Selection | None = None) -> Informe
 
 
 def _trim(item: Object) -> Object:
-    """What an event needs."""
     kept = ("name", "namespace", "uid", "resourceVersion")
     return {"metadata": {key: value for key, value in item["metadata"].items() if key in kept}}

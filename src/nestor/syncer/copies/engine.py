@@ -161,7 +161,6 @@ class Engine:
             await self.row.context.recorder.post(source, "Warning", self.row.refused, message)
 
     async def _note_ignored(self, key: Key, source: Object) -> None:
-        """Tell the tenant what the host leaves out."""
         message = "; ".join(self.row.find_ignored(source))
         if not message:
             self._ignored.forget(key)

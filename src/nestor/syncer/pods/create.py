@@ -115,7 +115,6 @@ class PodCreator:
         await self._write_waiting(nested, conditions.SUSPENDED, _SUSPENDED)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
         self._ignored.forget(uid)
         self._start_anew(uid)
 

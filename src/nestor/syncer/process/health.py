@@ -83,7 +83,6 @@ class ServerHealth:
         self._answered = self._clock()
 
     def find_problem(self) -> str | None:
-        """Why K3s should be restarted, if it should."""
         started, now = self.started, self._clock()
         if started is not None and now - started > self._limit:
             return "it must renew its certificates, which it does only when it starts"

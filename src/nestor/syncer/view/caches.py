@@ -106,7 +106,6 @@ class Caches:
 
     @cached_property
     def host_cluster(self) -> Informer:
-        """The NestedCluster that this process serves."""
         return self._on_host(kinds.NESTED_CLUSTER, made=Informer, fields=f"metadata.name={self._target.cluster}")
 
     @cached_property
@@ -187,7 +186,6 @@ class Caches:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the NestedCluster is being deleted, or gone."""
         return self.cluster is None or is_terminating(self.cluster)
 
     @property

@@ -23,7 +23,6 @@ class _ClassRow(Row):
 
     @property
     def allowed(self) -> Collection[str]:
-        """The names that the class allows now."""
         raise NotImplementedError
 
     def is_wanted(self, key: Key, source: Object) -> bool:

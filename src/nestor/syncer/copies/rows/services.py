@@ -59,7 +59,6 @@ class ServiceRow(Row):
         return translate.find_ignored(source, self._allowed)
 
     def count_parts(self, copy: Object) -> int:
-        """Their ports."""
         return len(spec_of(copy).get("ports") or ())
 
     def build(self, source: Object) -> Object:

@@ -27,7 +27,7 @@ OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_
 
 
 class OwnRow(Row):
-    """A copy belongs to one very object, and a later one of the same name gets nothing of it. The policy counts until it is there."""
+    """A copy belongs to one very object; a later one of the same name gets nothing of it. The policy counts until it is there."""
 
     follows_policy = True
 
