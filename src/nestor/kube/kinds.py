@@ -1,4 +1,4 @@
-"""The kinds that Nestor reads or writes, with their place in the API (a table instead of discovery calls), and rights to them."""
+"""The kinds that Nestor reads or writes, with their place in the API (a table instead of discovery calls)."""
 
 from __future__ import annotations
 
@@ -41,24 +41,6 @@ class Kind:
             message = f"no object can have the name '{name}'"
             raise errors.NotFound(404, "NotFound", message, {"name": name, "kind": self.plural})
         return quote(name, safe=":")
-
-
-@dataclass(frozen=True)
-class Right:
-    """Verbs on a kind, or on one of its subresources. Each is said beside the code that needs it."""
-
-    kind: Kind
-    verbs: frozenset[str]
-    subresource: str = ""
-
-    @property
-    def resource(self) -> str:
-        """The resource as RBAC rules name it: `pods`, `pods/log`."""
-        return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
-
-
-def right(kind: Kind, *verbs: str, subresource: str = "") -> Right:
-    return Right(kind, frozenset(verbs), subresource)
 
 
 NAMESPACE = Kind("", "v1", "namespaces", "Namespace", namespaced=False)

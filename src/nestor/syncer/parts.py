@@ -10,14 +10,13 @@ from typing import Any
 from nestor.api import names
 from nestor.api.objects import Object, status_of
 from nestor.kube import WorkQueue, kinds
-from nestor.kube.kinds import Right
 from nestor.pods.kubelet import auth
 from nestor.pods.kubelet.routes import Route
 from nestor.pods.kubelet.server import Find, KubeletServer, Served
-from nestor.pods.providers import host
+from nestor.pods.providers.host import HostProvider
 from nestor.pods.translate import messages
 from nestor.pods.translate.target import Target
-from nestor.syncer.cluster import status, webhook
+from nestor.syncer.cluster import webhook
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.argocd import ArgoCDRights
 from nestor.syncer.cluster.not_carried import NotCarried
@@ -26,11 +25,9 @@ from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.copies.rows.snapshots import Definitions
-from nestor.syncer.metrics import api as metrics
 from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.server import MetricsServer
 from nestor.syncer.outcome.controller import OutcomeController
-from nestor.syncer.pods import gangs
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
@@ -44,7 +41,6 @@ from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.settings import Settings
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.suspend.jobs import JobSuspender
-from nestor.syncer.view import context as view
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from nestor.syncer.view.watches import Watches
@@ -60,15 +56,13 @@ class Parts:
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]]
     counters: dict[str, Callable[[], int]]
     """Metrics that only grow, by name."""
-    host_rights: tuple[Right, ...]
-    """Permissions needed on the host, apart from those for the caches."""
     is_settled: Callable[[], bool]
     """Whether all is there that the cluster must have before it counts as ready."""
 
 
 def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
-    provider = host.HostProvider(context.host)
+    provider = HostProvider(context.host)
     references = References(context.caches)
     engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
     creator, pod_queues = build_pods(context, provider, engines)
@@ -100,14 +94,6 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
         watches=outcome.watches,
         servers=servers,
         counters={"service_addresses_reserved": lambda: addresses.reserved, "service_addresses_missed": lambda: addresses.missed},
-        host_rights=(
-            *status.RIGHTS,
-            *view.RIGHTS,
-            *host.RIGHTS,
-            *metrics.RIGHTS,
-            *gangs.RIGHTS,
-            *(item for engine in engines.values() for item in engine.host_rights),
-        ),
         is_settled=lambda: all(engine.row.is_settled for engine in engines.values()),
     )
 
@@ -141,7 +127,7 @@ def build_finder(caches: Caches, target: Target) -> Find:
 
 
 def build_pods(
-    context: Context, provider: host.HostProvider, engines: dict[str, Engine]
+    context: Context, provider: HostProvider, engines: dict[str, Engine]
 ) -> tuple[PodCreator, dict[str, WorkQueue[Any]]]:
     """Who creates host pods, and the queues for pods and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
 
 from nestor.kube import kinds
-from nestor.kube.kinds import right
 from nestor.syncer import parts
+from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.at_work import build_context
-from tests.unit.test_rbac import read_verbs
+from tests.unit.test_rbac import Rights, name_resource, read_verbs
 
 CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}
+COPYING = ("get", "create", "patch", "delete")
 SETTINGS = Settings(TARGET.namespace, "hello", Path())
 
 
@@ -25,13 +27,27 @@ def context() -> Context:
     return build_context(MemoryApi(), MemoryApi())
 
 
-async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_they_need(context: Context) -> None:
-    built = parts.build(context, CLUSTER, SETTINGS)
-    listed = [right(informer.kind, "list", "watch") for informer in context.caches.host_side]
-    needed: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
-    for item in (*built.host_rights, *listed):
-        resource = f"{item.resource}.{item.kind.group}" if item.kind.group else item.resource
-        needed[item.kind.namespaced].setdefault(resource, set()).update(item.verbs)
+ASKED: Rights = {
+    "nestedclusters.nestor.dev": {"get"},
+    "nestedclusters/status.nestor.dev": {"patch"},
+    "pods": {"get", "create", "patch", "delete"},
+    "pods/log": {"get"},
+    # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
+    **{f"pods/{name}": {"get", "create"} for name in ("exec", "attach", "portforward")},
+    **{f"pods/{name}": {"patch"} for name in ("ephemeralcontainers", "resize", "status")},
+    "pods.metrics.k8s.io": {"list"},
+    "podgroups.scheduling.k8s.io": {"create", "delete"},
+}
+"""What a syncer asks of the host apart from copies. In the integration tests, it has these roles and no others."""
+
+
+async def test_roles_allow_caches_copies_and_what_else_is_asked_and_nothing_more(context: Context) -> None:
+    parts.build(context, CLUSTER, SETTINGS)
+    needed: dict[bool, Rights] = {True: copy.deepcopy(ASKED), False: {"nodes": {"get"}}}
+    copied = [row.kind for row in find_rows() if row.direction == "Down"]
+    watched = [informer.kind for informer in context.caches.host_side]
+    for kind, verbs in [*((kind, COPYING) for kind in copied), *((kind, ("list", "watch")) for kind in watched)]:
+        needed[kind.namespaced].setdefault(name_resource(kind.plural, kind.group), set()).update(verbs)
     assert needed[True] == read_verbs("nestor-syncer")
     assert needed[False] == read_verbs("nestor-syncer-nodes")
 

@@ -12,7 +12,6 @@ from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
-from nestor.kube.kinds import right
 from nestor.kube.tasks import together
 from nestor.overflow.remote import build, reduce, updates
 from nestor.overflow.remote.build import Machines
@@ -24,21 +23,6 @@ from nestor.overflow.remote.shapes import find_shapes
 from nestor.pods.providers.base import WHOLE, Inputs, Part, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unreachable
 from nestor.pods.providers.upgrade import PodStreams
-
-RIGHTS = (
-    right(kinds.POD, "get", "list", "watch", "create", "patch", "delete"),
-    right(kinds.POD, "get", subresource="log"),
-    # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
-    *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
-    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize")),
-    right(kinds.CONFIG_MAP, "create", "patch"),
-    right(kinds.SECRET, "create", "patch"),
-    right(kinds.RESOURCE_QUOTA, "list"),
-)
-"""The permissions it needs in the namespace of the pods. It reads no ConfigMap and no Secret there."""
-
-CLUSTER_RIGHTS = (right(kinds.NODE, "list"),)
-"""Those that it needs in the whole cluster, unless the admin has written the shapes."""
 
 
 class RemoteProvider:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from nestor.api.contracts import vnode
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.kinds import right
 from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.pods import status
@@ -19,9 +18,6 @@ from nestor.pods.kubelet.auth import ReviewedAccess
 from nestor.pods.kubelet.routes import Route
 from nestor.pods.kubelet.server import Find, KubeletServer, Served
 from nestor.pods.providers.base import Backend
-
-RIGHTS = (right(kinds.CONFIG_MAP, "get"),)
-"""In `kube-system`, of one ConfigMap."""
 
 _RETRY_SECONDS = 5.0
 

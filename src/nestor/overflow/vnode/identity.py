@@ -29,12 +29,8 @@ from nestor.api.names import vnode as name_vnode
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.cluster.certificates import new_key
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.kinds import right
 
 log = logging.getLogger(__name__)
-
-RIGHTS = (right(kinds.CERTIFICATE_REQUEST, "create", "get"),)
-"""The permissions that the process's ServiceAccount needs."""
 
 WAIT_SECONDS = 120.0
 """How long a request may stay unanswered before another one is made."""

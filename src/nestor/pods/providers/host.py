@@ -8,20 +8,10 @@ from contextlib import contextmanager
 from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.kube import NotFound as NotThere
-from nestor.kube.kinds import right
 from nestor.pods.providers.base import Part
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet
 from nestor.pods.providers.upgrade import PodStreams
 from nestor.pods.translate.target import nested_uid
-
-RIGHTS = (
-    right(kinds.POD, "get", "list", "create", "patch", "delete"),
-    right(kinds.POD, "get", subresource="log"),
-    # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
-    *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
-    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize", "status")),
-)
-"""The permissions it needs in the host namespace."""
 
 EXCEEDED = "exceeded quota: "
 """How the message of `NoRoom` begins. The name of the quota follows."""

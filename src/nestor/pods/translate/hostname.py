@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nestor.api.contracts.cluster import DOMAIN
 from nestor.api.objects import Object, find_controller
 from nestor.pods.translate.target import Target
 
@@ -26,14 +27,14 @@ def build_hostname(pod: Object, target: Target) -> Object:
     if spec.get("hostNetwork"):
         return {}
     found: Object = {"hostname": find_hostname(pod)}
-    override = spec.get("hostnameOverride") or _find_full(pod, target)
+    override = spec.get("hostnameOverride") or _find_full(pod)
     return found | ({"hostnameOverride": override} if override and target.has_hostname_override else {})
 
 
 def find_ignored(pod: Object, target: Target) -> Iterator[str]:
     """What of the host name cannot be as the pod's owner expects."""
     spec, needs = pod["spec"], "the host cluster needs Kubernetes 1.35 or newer for that"
-    domain, is_old = _find_domain(pod, target), not target.has_hostname_override
+    domain, is_old = _find_domain(pod), not target.has_hostname_override
     if spec.get("hostNetwork"):
         return
     if spec.get("hostnameOverride") and is_old:
@@ -50,7 +51,7 @@ def find_ignored(pod: Object, target: Target) -> Iterator[str]:
         )
 
 
-def find_ignored_of_set(pod: Object, target: Target) -> tuple[Object, str] | None:
+def find_ignored_of_set(pod: Object) -> tuple[Object, str] | None:
     """What cannot be of the host names of all pods of a StatefulSet, and the set: not its owner but its controller gives each a
     `subdomain`. None where nothing is to be said.
     """
@@ -60,7 +61,7 @@ def find_ignored_of_set(pod: Object, target: Target) -> tuple[Object, str] | Non
     meta = {"name": owner["name"], "uid": owner["uid"], "namespace": pod["metadata"]["namespace"]}
     message = (
         "the host names of its pods have no domain inside them (`hostname -f`), unless `spec.template.spec.setHostnameAsFQDN` "
-        f"is true; their DNS records, such as {find_hostname(pod)}.{_find_domain(pod, target)}, have"
+        f"is true; their DNS records, such as {find_hostname(pod)}.{_find_domain(pod)}, have"
     )
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "metadata": meta}, message
 
@@ -71,10 +72,10 @@ def _lacks_domain(pod: Object) -> bool:
     return bool(spec.get("subdomain")) and not has_other
 
 
-def _find_full(pod: Object, target: Target) -> str | None:
+def _find_full(pod: Object) -> str | None:
     """The host name that takes an override, if this pod has one."""
     spec = pod["spec"]
-    domain = _find_domain(pod, target)
+    domain = _find_domain(pod)
     if domain and spec.get("setHostnameAsFQDN"):
         full = f"{find_hostname(pod)}.{domain}"
         return full if len(full) <= _LIMIT else None
@@ -84,6 +85,6 @@ def _find_full(pod: Object, target: Target) -> str | None:
     return name
 
 
-def _find_domain(pod: Object, target: Target) -> str | None:
+def _find_domain(pod: Object) -> str | None:
     subdomain = pod["spec"].get("subdomain")
-    return f"{subdomain}.{pod['metadata']['namespace']}.svc.{target.domain}" if subdomain else None
+    return f"{subdomain}.{pod['metadata']['namespace']}.svc.{DOMAIN}" if subdomain else None

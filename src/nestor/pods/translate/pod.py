@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from nestor.api import labels as marks
 from nestor.api import names
+from nestor.api.contracts.cluster import DOMAIN
 from nestor.api.objects import Object, annotations_of, keep_few
 from nestor.api.placement import Backend, Placement
 from nestor.api.policy import Policy
@@ -153,8 +154,8 @@ def build_dns(pod: Object, target: Target) -> Object:
         policy = "Default"  # as on any kubelet
     if policy in ("Default", "None"):
         return {"dnsPolicy": policy} | ({"dnsConfig": own} if own else {})
-    domain = f"svc.{target.domain}"
-    searches = [f"{pod['metadata']['namespace']}.{domain}", domain, target.domain]
+    domain = f"svc.{DOMAIN}"
+    searches = [f"{pod['metadata']['namespace']}.{domain}", domain, DOMAIN]
     options = {item["name"]: item for item in [{"name": "ndots", "value": "5"}, *(own.get("options") or [])]}
     return {
         "dnsPolicy": "None",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestor.api import labels, names
-from nestor.api.contracts.cluster import DOMAIN
 from nestor.api.contracts.syncer import KUBELET_PORT
 from nestor.api.objects import Object, annotations_of, labels_of
 
@@ -32,7 +31,6 @@ class Target:
     """Keys of the tenant's labels that its host objects keep, or `<domain>/*`; all others are renamed."""
     has_hostname_override: bool = False
     """Whether the host takes `hostnameOverride`."""
-    domain: str = DOMAIN
     kubelet_port: int = KUBELET_PORT
     """Port of the syncer's kubelet API, which nested nodes advertise."""
 

@@ -17,15 +17,11 @@ from nestor.api.pod_status import is_terminal
 from nestor.api.times import timestamp
 from nestor.api.words import HOST
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
-from nestor.kube.kinds import right
 from nestor.kube.pace import Bucket
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import explain
 from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-
-RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
-"""Permissions needed on the host, apart from those for the caches."""
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ import time
 from nestor.api.objects import Object
 from nestor.kube import Change, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
-from nestor.kube.kinds import Right, right
 from nestor.kube.tasks import each_to_its_end
 from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate import messages
@@ -40,11 +39,6 @@ class Engine:
             row.sources.on_change(self._on_source)
         row.copies.on_change(self._on_copy)
         row.wake = self.queue.add
-
-    @property
-    def host_rights(self) -> tuple[Right, ...]:
-        """Permissions needed on the host, apart from those for the caches."""
-        return (right(self.row.kind, *self.row.host_verbs),) if self.row.host_verbs else ()
 
     async def _await_caches(self) -> None:
         """Those of kinds that a cluster may not have are filled after all others, or never."""

@@ -56,8 +56,6 @@ class Row:
     """How many copies may stay so at a time: with more, those that are no longer wanted go at once."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
-    host_verbs: ClassVar[tuple[str, ...]] = ("get", "create", "patch", "delete")
-    """What may be asked of the host about this kind, apart from its cache."""
 
     def __init__(self, context: Context, references: References) -> None:
         self.context = context

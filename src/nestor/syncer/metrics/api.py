@@ -13,7 +13,6 @@ from nestor.api.objects import Object, labels_of
 from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Kind, NotFound, kinds
-from nestor.kube.kinds import right
 from nestor.kube.serving.http import Request
 from nestor.pods.translate.container_status import list_containers
 from nestor.pods.translate.labels import is_match
@@ -33,8 +32,6 @@ Answer = tuple[int, Object]
 
 _ROOT = ["apis", GROUP, VERSION]
 POD_METRICS = Kind(GROUP, VERSION, "pods", "PodMetrics")
-RIGHTS = (right(POD_METRICS, "list"),)
-"""Permissions needed on the host."""
 
 FRESH_SECONDS = 5.0
 """For which an answer is used again: hosts measure every 15 s at the most, and anybody in the nested cluster may ask."""

@@ -174,7 +174,7 @@ class PodCreator:
         target, recorder = self.context.target, self.context.recorder
         own = self.own_nodes.find_ignored(nested)
         found = "; ".join([*ignored.find_ignored(nested, self.context.caches.policy, target), *own])
-        of_set = hostname.find_ignored_of_set(nested, target)
+        of_set = hostname.find_ignored_of_set(nested)
         if not (found or of_set) or not self._ignored.is_news(nested["metadata"]["uid"], found):
             return
         if found:

@@ -14,7 +14,6 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import GangSource
 from nestor.api.policy import Policy
 from nestor.kube import Change, Conflict, Kind, NotFound, RetryLater, WorkQueue, kinds
-from nestor.kube.kinds import right
 from nestor.pods.translate import gang as gangs
 from nestor.pods.translate.gang import Claim, Membership, find_claim, join
 from nestor.pods.translate.target import nested_uid
@@ -26,8 +25,6 @@ POD_GROUPS = tuple(Kind("scheduling.k8s.io", version, "podgroups", "PodGroup") f
 """Newest version first."""
 COMING_SECONDS = 60.0
 """How long after a group was needed its pods may still come."""
-RIGHTS = (right(POD_GROUPS[0], "create", "delete"),)
-"""The permissions it needs in the host namespace."""
 _SIZED: dict[GangSource, tuple[Kind, ...]] = {
     "Annotation": (kinds.JOB,),
     "IndexedJob": (kinds.JOB,),

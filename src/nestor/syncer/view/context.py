@@ -16,7 +16,6 @@ from nestor.api.names import Part
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
-from nestor.kube.kinds import right
 from nestor.kube.tasks import together
 from nestor.pods.translate.target import Target
 from nestor.syncer.settings import Settings
@@ -32,9 +31,6 @@ _HOSTNAME_OVERRIDE = 35
 
 RETRY_LIMIT = 15
 """Maximum seconds between attempts: after an outage of either API server, work resumes within this time."""
-
-RIGHTS = (right(kinds.NESTED_CLUSTER, "get"), right(kinds.SERVICE, "get"))
-"""Permissions needed on the host to find the target."""
 
 _JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
 

@@ -68,10 +68,10 @@ def test_pods_of_a_stateful_set_all_lack_the_same_which_is_told_at_the_set() -> 
         {"kind": "StatefulSet", "name": "web", "uid": "s", "apiVersion": "apps/v1", "controller": True}
     ]
     assert list(hostname.find_ignored(pod, NEW)) == []
-    about, message = hostname.find_ignored_of_set(pod, NEW) or ({}, "")
+    about, message = hostname.find_ignored_of_set(pod) or ({}, "")
     meta = {"name": "web", "uid": "s", "namespace": pod["metadata"]["namespace"]}
     assert about == {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta}
     assert "`hostname -f`" in message
-    assert hostname.find_ignored_of_set(build("web-0", subdomain="web"), NEW) is None
+    assert hostname.find_ignored_of_set(build("web-0", subdomain="web")) is None
     for change in ({"setHostnameAsFQDN": True}, {"hostnameOverride": "own"}, {"hostNetwork": True}, {"subdomain": ""}):
-        assert hostname.find_ignored_of_set(pod | {"spec": pod["spec"] | change}, NEW) is None
+        assert hostname.find_ignored_of_set(pod | {"spec": pod["spec"] | change}) is None

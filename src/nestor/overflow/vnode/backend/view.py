@@ -15,16 +15,12 @@ from nestor.api.overflowbackend import SHAPE_LIMIT, OverflowBackendSpec, Overflo
 from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Change, Informer, kinds
-from nestor.kube.kinds import right
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.restart import Restart
 from nestor.pods.providers import base
 from nestor.pods.providers.errors import cut
 
 log = logging.getLogger(__name__)
-
-RIGHTS = (right(kinds.OVERFLOW_BACKEND, "get", "list", "watch"), right(kinds.OVERFLOW_BACKEND, "patch", subresource="status"))
-"""The permissions that the process's ServiceAccount needs."""
 
 DISCOVER_SECONDS = 60.0
 _FIRST_SECONDS = 2.0

@@ -19,7 +19,6 @@ from nestor.syncer.translate import snapshots, storage
 class _ClassRow(Row):
     direction = "Up"
     follows_policy = True
-    host_verbs = ()
 
     @property
     def allowed(self) -> Collection[str]:

@@ -29,7 +29,6 @@ class NodeRow(Row):
     kind = kinds.NODE
     direction = "Up"
     ensures = "Presence"
-    host_verbs = ("get",)
     linger_seconds = 30  # a pod's successor often returns to its node
     fields = (
         mapping("metadata.labels"),

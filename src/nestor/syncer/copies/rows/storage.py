@@ -169,7 +169,6 @@ class ShadowRow(Row):
     """
 
     direction = "Up"
-    host_verbs = ()
     is_computed = True
     owner: ClassVar[Kind]
     """The kind that it belongs to, in both clusters."""
