@@ -63,11 +63,6 @@ class Lifetimes:
     """Of the user's kubeconfig; renewed after a seventh of it, so that a copy is good for six days."""
 
     @property
-    def access_renewal(self) -> datetime.timedelta:
-        """The age at which access certificates are renewed."""
-        return self.access / 2
-
-    @property
     def admin_renewal(self) -> datetime.timedelta:
         """The age at which the user's certificate is renewed."""
         return self.admin / 7

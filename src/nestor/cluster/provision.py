@@ -185,7 +185,7 @@ class Provisioner:
         found = await self._api.find(kinds.SECRET, name, home.namespace)
         if found is None or not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_access, keys.authorities, address, now, lifetime)
-            annotations = pki.renewal_annotations(key, now + self._lifetimes.access_renewal)
+            annotations = pki.renewal_annotations(key, now + lifetime / 2)
             found = build_secret(home.metadata(name), content, annotations=annotations)
             await self._api.apply(kinds.SECRET, found)
         keys.access = _Checked(key, now, pki.read_renewal(found))

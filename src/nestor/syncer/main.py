@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     code = 0
     try:
         asyncio.run(process.run_until_signal(run(settings)))
-    except* (identity.Renewed, identity.Replaced) as reasons:
+    except* identity.Outdated as reasons:
         log.info("exiting so that the container restarts: %s", process.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the syncer stopped unexpectedly")

@@ -81,7 +81,7 @@ async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch
         world.plane.renew_kubelet()
         with pytest.raises(ExceptionGroup) as caught:
             await task
-        assert caught.group_contains(identity.Renewed)
+        assert caught.group_contains(identity.Outdated)
     finally:
         monkeypatch.undo()
         await world.start()

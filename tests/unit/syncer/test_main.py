@@ -18,11 +18,9 @@ from nestor.syncer.settings import Settings
     ("error", "code"),
     [
         (None, 0),
-        (ExceptionGroup("parts", [identity.Renewed("new")]), 0),
-        (ExceptionGroup("parts", [identity.Replaced("another")]), 0),
-        (ExceptionGroup("parts", [identity.Renewed("new"), identity.Replaced("another")]), 0),
+        (ExceptionGroup("parts", [identity.Outdated("new")]), 0),
         (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
-        (ExceptionGroup("parts", [identity.Renewed("new"), RuntimeError("a part has ended")]), 1),
+        (ExceptionGroup("parts", [identity.Outdated("new"), RuntimeError("a part has ended")]), 1),
         (RuntimeError("no kubeconfig"), 1),
     ],
 )

@@ -44,7 +44,9 @@ class OutcomeController:
         if change.new is None or (change.old is not None and all(before.get(key) == spec.get(key) for key in _POLICIES)):
             return
         if change.old is None:
-            self._last = _read_last(change.new, self._server_uid)
+            last = _read(Outcome, status_of(change.new).get("outcome"))
+            # Only one that was published for this same server, before this process started.
+            self._last = last if last is not None and last.server_uid == self._server_uid else None
         self._rules = read_rules(spec)
         wanted = [*self._rules.success, *self._rules.failure] if self._rules else []
         self.watches.want(item.selection for item in wanted)
@@ -55,7 +57,8 @@ class OutcomeController:
         if rules is None:
             self._tell(None)
             return
-        if not all(map(self._is_known, (item.selection for item in (*rules.success, *rules.failure)))):
+        selections = [item.selection for item in (*rules.success, *rules.failure)]
+        if not all(self.watches.is_missing(item) or self.watches.find(item) is not None for item in selections):
             # Until the objects are known, the previous outcome stands: restarting the syncer must not change it.
             self._tell(self._last or Outcome(message="Looking for the targets of the policies", server_uid=self._server_uid))
             return
@@ -71,9 +74,6 @@ class OutcomeController:
             log.info("outcome: %s: %s", outcome.state, outcome.message)
         self._last = outcome
         self._publish(outcome)
-
-    def _is_known(self, selection: Selection) -> bool:
-        return self.watches.is_missing(selection) or self.watches.find(selection) is not None
 
     def _find(self, selection: Selection) -> decide.Seen:
         return decide.Seen(tuple(self.watches.find(selection) or ()), self.watches.is_missing(selection))
@@ -121,9 +121,3 @@ def _read(kind: type[T], value: object) -> T | None:
     except data.Unreadable as error:
         log.error("ignoring a policy or outcome that cannot be read: %s", error)
         return None
-
-
-def _read_last(cluster: Object, server_uid: str) -> Outcome | None:
-    """The outcome published for this same server before this process started."""
-    found = _read(Outcome, status_of(cluster).get("outcome"))
-    return found if found is not None and found.server_uid == server_uid else None

@@ -16,12 +16,12 @@ from nestor.api.contracts.syncer import ACCESS_FILES
 from nestor.kube import Change, Informer
 
 
-class Replaced(Exception):
-    """The NestedCluster is not the one that this process started with."""
+class Outdated(Exception):
+    """What this process was started with is no more. Says what."""
 
 
 async def watch_cluster(cluster: Informer, uid: str) -> None:
-    """Raise `Replaced` once a NestedCluster with another UID appears. Deletion of our own is not a replacement.
+    """Raise `Outdated` once a NestedCluster with another UID appears. Deletion of our own is not a replacement.
 
     Begin before the informer runs.
     """
@@ -33,24 +33,20 @@ async def watch_cluster(cluster: Informer, uid: str) -> None:
 
     cluster.on_change(look)
     await replaced.wait()
-    raise Replaced("the NestedCluster was deleted and recreated")
+    raise Outdated("the NestedCluster was deleted and recreated")
 
 
 CHECK_SECONDS = 60.0
 """The kubelet takes about a minute anyway to write a changed Secret into the pod."""
 
 
-class Renewed(Exception):
-    """The credential files differ from those that this process started with."""
-
-
 async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-    """Raise `Renewed` once the credentials in the folder are complete and their digest differs from `first`."""
+    """Raise `Outdated` once the credentials in the folder are complete and their digest differs from `first`."""
     while True:
         await sleep(CHECK_SECONDS)
         now = read_digest(access)
         if now is not None and now != first:
-            raise Renewed(f"the credentials in {access} were renewed")
+            raise Outdated(f"the credentials in {access} were renewed")
 
 
 def read_digest(access: Path) -> str | None:

@@ -45,12 +45,8 @@ def find_content(snapshot: Object) -> str | None:
     return status_of(snapshot).get("boundVolumeSnapshotContentName")
 
 
-def find_refusal(snapshot: Object, storage: Storage, *, is_own_class: bool) -> str | None:
+def find_refusals(snapshot: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
     """Why the host makes no snapshot. `is_own_class`: its VolumeSnapshotClass is the tenant's own."""
-    return "; ".join(_check(snapshot, storage, is_own_class=is_own_class)) or None
-
-
-def _check(snapshot: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
     spec = spec_of(snapshot)
     name, known = spec.get("volumeSnapshotClassName"), ", ".join(f"'{item}'" for item in storage.snapshot_classes)
     if "spec" not in snapshot:

@@ -47,12 +47,8 @@ def build_class(host: Object, storage: Storage) -> Object:
     }
 
 
-def find_refusal(claim: Object, storage: Storage, *, is_own_class: bool) -> str | None:
+def find_refusals(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
     """Why a claim gets no volume of the host cluster. `is_own_class`: its StorageClass is the tenant's own."""
-    return "; ".join(_check(claim, storage, is_own_class=is_own_class)) or None
-
-
-def _check(claim: Object, storage: Storage, *, is_own_class: bool) -> Iterator[str]:
     spec = claim["spec"]
     name = spec.get("storageClassName")
     known = ", ".join(f"'{item}'" for item in storage.classes)

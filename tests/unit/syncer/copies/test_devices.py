@@ -39,7 +39,7 @@ CONFIG = [{"opaque": {"driver": "gpu.example.com", "parameters": {"path": "/"}}}
 
 @pytest.mark.parametrize("given", [claim(one()), claim(either()), claim(one(count=2), either()), claim()])
 def test_what_is_allowed_is_carried(given: Object) -> None:
-    assert devices.find_refusal(given, GPUS, ()) is None
+    assert not list(devices.find_refusals(given, GPUS, ()))
     built = devices.build_claim(given, TARGET)
     wanted = given["spec"]["devices"]
     assert built["spec"]["devices"] == (wanted if wanted["requests"] else {})
@@ -71,12 +71,12 @@ REFUSALS: list[tuple[Object, Devices, str]] = [
 
 @pytest.mark.parametrize(("given", "allowed", "message"), REFUSALS)
 def test_what_is_refused_is_told(given: Object, allowed: Devices, message: str) -> None:
-    assert devices.find_refusal(given, allowed, ()) == message
+    assert list(devices.find_refusals(given, allowed, ())) == [message]
 
 
 def test_parameters_are_carried_where_the_class_allows_them() -> None:
     given = claim(one(), config=CONFIG)
-    assert devices.find_refusal(given, Devices(classes=["gpu"], parameters=True), ()) is None
+    assert not list(devices.find_refusals(given, Devices(classes=["gpu"], parameters=True), ()))
     assert devices.build_claim(given, TARGET)["spec"]["devices"]["config"] == CONFIG
 
 

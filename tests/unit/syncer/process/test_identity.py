@@ -31,7 +31,7 @@ async def play(*uids: str) -> asyncio.Task[None]:
 @pytest.mark.parametrize("uids", [["second"], ["first", "second"], ["first", "", "second"]])
 async def test_another_cluster_of_the_same_name_ends_it(uids: list[str]) -> None:
     watching = await play(*uids)
-    with pytest.raises(identity.Replaced, match="deleted and recreated"):
+    with pytest.raises(identity.Outdated, match="deleted and recreated"):
         await asyncio.wait_for(watching, 60)
 
 
@@ -65,6 +65,6 @@ async def test_renewed_credentials_end_the_watch_once_they_are_complete(access: 
         assert seconds == identity.CHECK_SECONDS
         happenings.pop(0)()
 
-    with pytest.raises(identity.Renewed):
+    with pytest.raises(identity.Outdated):
         await identity.watch(access, first, sleep)
     assert happenings == []

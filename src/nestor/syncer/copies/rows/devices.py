@@ -33,9 +33,9 @@ class ResourceClaimRow(OwnRow):
         self._classes.on_change(self.wake_all)
         self._pods.on_change(self._on_pod)
 
-    def judge(self, source: Object) -> str | None:
+    def judge(self, source: Object) -> Iterable[str]:
         own = [item["metadata"]["name"] for item in self._classes if storage.is_tenants(item)]
-        return find_refusal(source, self.policy.allowed_devices, own)
+        return find_refusals(source, self.policy.allowed_devices, own)
 
     def find_ignored(self, source: Object) -> Iterable[str]:
         return find_ignored(source)
@@ -89,12 +89,8 @@ _Part = tuple[str, Object, Table]
 """Path, content and table of a request's part that names a DeviceClass."""
 
 
-def find_refusal(claim: Object, devices: Devices, own_classes: Sequence[str]) -> str | None:
+def find_refusals(claim: Object, devices: Devices, own_classes: Sequence[str]) -> Iterator[str]:
     """Why the host has no such claim. `own_classes`: DeviceClasses of the tenant's own."""
-    return "; ".join(_check(claim, devices, own_classes)) or None
-
-
-def _check(claim: Object, devices: Devices, own_classes: Sequence[str]) -> Iterator[str]:
     if not devices.classes:
         yield NO_DEVICES
         return

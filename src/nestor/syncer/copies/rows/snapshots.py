@@ -54,13 +54,13 @@ class SnapshotRow(LastingRow):
         host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
         return claim is not None and host is not None and nested_uid(host) == claim["metadata"]["uid"]
 
-    def judge(self, source: Object) -> str | None:
+    def judge(self, source: Object) -> Iterable[str]:
         is_own = storage.is_tenants(self._classes.get(spec_of(source).get("volumeSnapshotClassName") or ""))
-        refusal = snapshots.find_refusal(source, self.policy.volumes, is_own_class=is_own)
+        found = [*snapshots.find_refusals(source, self.policy.volumes, is_own_class=is_own)]
         claim = snapshots.find_claim(source)
-        if refusal is None and self._claims.get(claim, source["metadata"]["namespace"]) is None:
-            return f"there is no PersistentVolumeClaim '{claim}'"
-        return refusal
+        if not found and self._claims.get(claim, source["metadata"]["namespace"]) is None:
+            found.append(f"there is no PersistentVolumeClaim '{claim}'")
+        return found
 
     def find_ignored(self, source: Object) -> Iterable[str]:
         return snapshots.find_ignored(source)

@@ -36,10 +36,12 @@ class OwnRow(Row):
         return not is_terminating(source) or self.find_own_copy(source) is not None
 
     def find_refusal(self, source: Object) -> str | None:
-        return self.judge(source) if self.find_own_copy(source) is None else None
+        if self.find_own_copy(source) is not None:
+            return None
+        return "; ".join(self.judge(source)) or None
 
-    def judge(self, source: Object) -> str | None:
-        """Why the policy allows no copy."""
+    def judge(self, source: Object) -> Iterable[str]:
+        """Why the policy allows no copy: a message for each reason."""
         raise NotImplementedError
 
     def find_own_copy(self, source: Object) -> Object | None:
@@ -110,13 +112,13 @@ class ClaimRow(LastingRow):
         self._snapshots.on_change(partial(self._on_content, snapshots.find_source_name))
         self.copies.on_change(partial(self._on_content, storage.find_source_claim))
 
-    def judge(self, source: Object) -> str | None:
+    def judge(self, source: Object) -> Iterable[str]:
         is_own = storage.is_tenants(self._classes.get(spec_of(source).get("storageClassName") or ""))
-        return (
-            storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
-            or snapshots.find_refusal_of_source(source, self._find_snapshot(source))
-            or self._find_refusal_of_claim(source)
+        found = [*storage.find_refusals(source, self.policy.volumes, is_own_class=is_own)]
+        source_refused = snapshots.find_refusal_of_source(source, self._find_snapshot(source)) or self._find_refusal_of_claim(
+            source
         )
+        return found if found or not source_refused else [source_refused]
 
     def _find_snapshot(self, source: Object) -> Object | None:
         name, target = snapshots.find_source_name(source), self.context.target
