@@ -3,8 +3,6 @@
 Its form is Argo CD's own (declarative clusters). It belongs to the job's namespace, and so is deleted with that whatever happens.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 So a node's scheduler starts as many clusters at a time as the node can, and a node is not full of clusters that do nothing.
 """
 
-from __future__ import annotations
-
 from nestor.api.names import SERVER_CONTAINER, SYNCER_CONTAINER
 from nestor.api.objects import Object, spec_of
 from nestor.api.quantities import find_larger, find_smaller

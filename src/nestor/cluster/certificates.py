@@ -4,8 +4,6 @@ EC because generating a key takes less than a millisecond. Keys are written as S
 that both K3s (for its authorities) and kube-apiserver (for `--service-account-key-file`, which accepts private keys) can read.
 """
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The nested cluster's DNS: its Corefile, in a ConfigMap, and its container."""
 
-from __future__ import annotations
-
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
 from nestor.api.names import Part
 from nestor.api.objects import Object

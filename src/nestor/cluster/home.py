@@ -1,7 +1,5 @@
 """`Home`: where a nested cluster's objects live in the host cluster, what they have in common, and the simplest of them."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass

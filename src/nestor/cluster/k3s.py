@@ -1,7 +1,5 @@
 """The K3s container: what it runs, how it is started and what it may use."""
 
-from __future__ import annotations
-
 from nestor.api.base import Resources
 from nestor.api.contracts import syncer
 from nestor.api.contracts.cluster import API_PORT, DOMAIN

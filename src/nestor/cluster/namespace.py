@@ -1,7 +1,5 @@
 """The job's namespace in the host cluster: Pod Security, quota, default resources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nestor.api import labels as marks

@@ -6,8 +6,6 @@ isolates a pod, the walls allow nothing first that it should decide: policies on
 Those that allow something select pods by the cluster's labels. Nothing is allowed besides in its namespace.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 

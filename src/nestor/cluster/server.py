@@ -1,7 +1,5 @@
 """The nested cluster's own pod (K3s without agent and scheduler, CoreDNS, the syncer), and the Services of its API and DNS."""
 
-from __future__ import annotations
-
 from nestor.api import labels
 from nestor.api.contracts import syncer
 from nestor.api.contracts.cluster import API_PORT, ROOT_CA

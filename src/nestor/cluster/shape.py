@@ -1,7 +1,5 @@
 """`Shape`: everything that the builders need to know about one nested cluster, with all defaults resolved."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`Applier`: server-side apply of what is not there yet or not as it should be; cheap enough to run on every event."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How an API server is reached and recognized, and as whom: what any kubeconfig or service account comes to."""
 
-from __future__ import annotations
-
 import asyncio.sslproto
 import ssl
 import tempfile

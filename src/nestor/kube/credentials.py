@@ -4,8 +4,6 @@ Belongs here: reading them as kubectl does. Does not: whether a kubeconfig that 
 `nestor.kube.kubeconfig` says.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """What an API server can answer that callers tell apart; everything else stays an `ApiError`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

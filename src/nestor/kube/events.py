@@ -1,7 +1,5 @@
 """Events about what we did: one per change, and not without end about what flaps."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Literal

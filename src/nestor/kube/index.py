@@ -1,7 +1,5 @@
 """Cached objects by a key of their own, or their total size, so that nobody scans for them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar

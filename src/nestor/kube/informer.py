@@ -1,7 +1,5 @@
 """A cache of objects of one kind, kept fresh by a watch, with a callback for each change."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import logging

@@ -1,7 +1,5 @@
 """The kinds that Nestor reads or writes, with their place in the API (a table instead of discovery calls)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import quote
 

@@ -3,8 +3,6 @@
 A kubeconfig can name commands to run and files to read: client libraries obey on the machine of whoever opens it.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import ipaddress

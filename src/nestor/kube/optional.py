@@ -1,7 +1,5 @@
 """A cache of a kind that a cluster may not have, or that few ask for: nobody asks for its objects before they are wanted."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How often something may happen: token buckets, which let a burst pass and then keep a rate. The time is an argument."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import OrderedDict

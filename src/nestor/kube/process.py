@@ -1,7 +1,5 @@
 """The life of a long-running process, and its log: a line for each entry, whatever others have put into texts that it quotes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

@@ -1,7 +1,5 @@
 """A work queue of keys: each key at most once waiting and once running, failures retried with growing delays."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -4,8 +4,6 @@ Not by asyncio's own ways: before Python 3.13, whoever is cancelled in the momen
 failure from them and goes on, as if nobody had cancelled him.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests to one API server: connections, time limits, and errors in our words."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json

@@ -5,8 +5,6 @@ addresses that all share. The limits of a class (quotas) come on top: they hold 
 Totals are read from caches, so what is being written at the same moment may come on top of them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The syncer's process: what it starts, in which order, and how it exits."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import logging

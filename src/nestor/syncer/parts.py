@@ -1,7 +1,5 @@
 """Builds the parts of a syncer and connects them to the caches and to each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Whether a job's targets are reachable, decided from their host Services and EndpointSlices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit

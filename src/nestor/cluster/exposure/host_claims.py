@@ -1,7 +1,5 @@
 """Which hosts a job claims, and who owns them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The hosts of a job's targets: derived from their names, or requested by the job."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Container
 

@@ -1,7 +1,5 @@
 """The HTTPRoute of one target, and what its Gateway says of it."""
 
-from __future__ import annotations
-
 from nestor.api import conditions, names
 from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, GatewayRef

@@ -1,7 +1,5 @@
 """The Ingress of one target, its URL, and its annotations: the class's, with the job's facts in them, and those of the job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from nestor.api import conditions, names

@@ -1,7 +1,5 @@
 """Turns an AppDef's targets into routes: the host of each, or the reason why it gets none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

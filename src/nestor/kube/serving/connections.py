@@ -1,7 +1,5 @@
 """Accepts connections from anybody, bounds those of whom nobody knows yet whether they may call, and copies bytes between two."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """One HTTP/1.1 exchange on a connection. Only the request head is parsed; who wants a body reads it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit

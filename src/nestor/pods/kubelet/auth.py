@@ -1,7 +1,5 @@
 """Who may call the kubelet API: an API server by its certificate, or as on a real node, whoever its API server lets in."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import time

@@ -1,7 +1,5 @@
 """Maps paths and queries of the kubelet API to pod subresources of an API server. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

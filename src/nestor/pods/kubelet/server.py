@@ -1,7 +1,5 @@
 """The kubelet API server: checks the caller, finds the pod, and passes the request to the provider."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import ssl

@@ -1,7 +1,5 @@
 """The errors of providers: what a place where pods run may answer, with texts that are fit for people and for API servers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The host cluster as the place where the pods of a nested cluster run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

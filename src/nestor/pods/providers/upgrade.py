@@ -1,7 +1,5 @@
 """Logs and streams through an API server: the request is rewritten, everything after the response passes through untouched."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The ConfigMaps and Secrets that pods need, and nested ones as host objects."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Containers of pods, and their statuses: what is assumed of those that nobody tells about, and what follows from them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from nestor.api.objects import Object

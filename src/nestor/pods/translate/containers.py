@@ -1,7 +1,5 @@
 """Translates containers. Only fields on an allow-list are carried over."""
 
-from __future__ import annotations
-
 from nestor.api.base import Resources
 from nestor.api.images import name_on_host
 from nestor.api.objects import Object

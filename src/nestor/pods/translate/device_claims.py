@@ -1,7 +1,5 @@
 """The ResourceClaims of pods: those that they name, and those that are made for them from templates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api import names

@@ -4,8 +4,6 @@ When labels or annotations change, their copies are updated too, so mounted file
 limited: every watcher of host pods would have to keep them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A container's environment. Later sources win, as on a kubelet: service links, `envFrom` in order, `env` in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 

@@ -4,8 +4,6 @@ It answers whether all of some pods could get nodes at the same moment. Rules ab
 not looked at: the scheduler decides in the end.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A kubelet makes the domain of a `subdomain` itself, with the host's namespace in
 the whole name: with it, a host name has its dots, and its domain where the pod asks for that. Hosts take it from 1.35 on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api.contracts.cluster import DOMAIN

@@ -1,7 +1,5 @@
 """Fields of a pod that have no effect in the host cluster. The pod runs without them, and its owner is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Their keys are renamed, in pods and selectors alike, except for those that the c
 but no webhook, policy or Service of the host cluster takes a label for its own, and no pod can pretend to belong to another job.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 from nestor.api import labels, names

@@ -1,7 +1,5 @@
 """Replaces host names in messages by the nested names that the tenant knows."""
 
-from __future__ import annotations
-
 from nestor.api import names
 from nestor.api.objects import Object
 from nestor.pods.translate import config, device_claims, env, volumes

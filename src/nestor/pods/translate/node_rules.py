@@ -1,7 +1,5 @@
 """The nodes on which a pod may run, by its class, its job and its place; and which of its own wishes contradict that."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where a nested pod runs: on the host cluster's own nodes, at a backend, or nowhere for now. Decisions for one pod."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Builds the host pod that runs a nested pod."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 

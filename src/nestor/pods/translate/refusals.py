@@ -5,8 +5,6 @@ Pod Security too. Checking here as well lets the message name the nested field, 
 https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from nestor.api import images

@@ -1,7 +1,5 @@
 """Scheduling fields of host pods: the tenant's rules, limited to its own pods and to what its class allows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nestor.api.labels import NESTED_NAMESPACE

@@ -1,7 +1,5 @@
 """Builds a nested pod's status from its host pod."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 
 from nestor.api import conditions as known

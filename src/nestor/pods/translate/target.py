@@ -1,7 +1,5 @@
 """What all host objects of one nested cluster have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Patches that carry later changes of a nested pod to its host pod."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nestor.api import labels as marks

@@ -2,8 +2,6 @@
 and claims are those that pods name, and those that are made for them (generic ephemeral volumes).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 

@@ -5,8 +5,6 @@ therefore asks here, by a webhook: the host Service is made first, and the new S
 Service is created with the nested cluster's choice, which the host has free in nearly all cases (see `copies/rows/services.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """Argo CD's rights in the nested cluster: those that the class gives it, and no others."""
 
-from __future__ import annotations
-
 import logging
 
 from nestor.api import labels

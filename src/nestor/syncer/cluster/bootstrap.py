@@ -1,7 +1,5 @@
 """Creates what users and pods of the nested cluster need (the admin's rights, DNS), once its API server accepts writes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """Tells the owners of objects whose kinds Nestor does not carry to the host cluster. Their content is never read."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, WorkQueue, kinds

@@ -1,7 +1,5 @@
 """Writes NestedCluster.status: readiness, progress of the templates, the job's outcome, pod counts."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

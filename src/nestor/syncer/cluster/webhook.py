@@ -5,8 +5,6 @@ nested cluster may change or delete the configuration, and call here themselves:
 anyway, within the same limits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Writes and deletes copies, only if they differ and only if they are ours. The cache of copies is told what was written."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence

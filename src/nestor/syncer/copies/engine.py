@@ -3,8 +3,6 @@
 Level-triggered: reconciling looks at the current state of a key, whatever changed, so late or repeated runs do no harm.
 """
 
-from __future__ import annotations
-
 import time
 
 from nestor.api.objects import Object

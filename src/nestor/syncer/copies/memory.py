@@ -1,7 +1,5 @@
 """Memory by key that can be forgotten again: messages told, and how often something was missed."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Tracks which objects live pods refer to. Only those are copied, however many a tenant creates."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable
 

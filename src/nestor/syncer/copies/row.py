@@ -3,8 +3,6 @@
 A row is mostly data and pure functions, plus the few requests that only its kind needs (`settle`, `after_end`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """The answers of the metrics API, made of what the host's says of the cluster's pods."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

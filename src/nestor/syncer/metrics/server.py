@@ -3,8 +3,6 @@
 It makes the API known in the nested cluster, and keeps it so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Watches the objects that the policies name, and publishes the outcome."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Turns policies into criteria (what must hold for which objects), and decides the outcome from these objects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal

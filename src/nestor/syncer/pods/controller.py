@@ -1,7 +1,5 @@
 """The queues for pods: a change on either side queues its pair of pods, by nested UID. Creations have a queue of their own."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection
 from functools import partial

@@ -1,7 +1,5 @@
 """Creates the host pod for a nested pod, or reports why it cannot."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """Decides what to do about a nested pod and its host pod, which belong together by the nested UID. Pure."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from nestor.api.objects import Object, is_terminating

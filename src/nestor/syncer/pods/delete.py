@@ -1,7 +1,5 @@
 """Deletes pods in the kubelet's order: first the host pod, with its grace period, then the nested object."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Events are passed on as they come, and none is kept: pods that come and go leave
 process started are left out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 

@@ -1,7 +1,5 @@
 """The gangs of this cluster's pods: who is in which, what was decided about each, and which may fill a quota."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

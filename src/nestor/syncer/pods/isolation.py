@@ -1,7 +1,5 @@
 """Which host pods are isolated by policies of the nested cluster, from before they run on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -2,8 +2,6 @@
 scheduler, which does not know of these, is given the nodes' names instead.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Decides where new pods run, and counts for that how many pods of one nested Job are where."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nestor.api import labels

@@ -3,8 +3,6 @@
 Thousands of pods may wait for a quota, which would refuse each of them for the same reason.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Syncs a running pair of pods: the tenant's changes go down to the host, binding and status come up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Awaitable, Callable

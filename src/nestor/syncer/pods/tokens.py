@@ -5,8 +5,6 @@ pod needs them before it has one: its kubelet starts it as soon as it is schedul
 pod is bound. From then on the host pod owns the Secret, so that the host's garbage collector removes it.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime
 from functools import partial

@@ -5,8 +5,6 @@ five seconds after the API. A connection to the gate is accepted at once and wai
 opens. Bytes pass through untouched; the client verifies the API server as if there were no gate.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from nestor.kube.serving.connections import Connections, close, pipe_both

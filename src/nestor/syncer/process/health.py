@@ -1,7 +1,5 @@
 """`/readyz`, `/healthz` and `/metrics`, and the health check of the nested API server."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

@@ -5,8 +5,6 @@ having written is not that of the new one. Certificates are read once, at the st
 servers reject expired ones even there. The container restarts within a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable

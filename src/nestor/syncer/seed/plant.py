@@ -1,7 +1,5 @@
 """Writes the datastore of a new cluster from the seed of its version, with UIDs and dates of its own."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A pod cannot be unbound from its node, so one without a controller is deleted an
 stored in a nested ConfigMap, which is deleted only after the new pod exists. So a restarted process can continue at any point.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

@@ -1,7 +1,5 @@
 """Suspends nested Jobs and CronJobs with their cluster: only a Job's controller can end its pods without counting failures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -5,8 +5,6 @@ copies of such policies what it may do. No copy says more than the walls would: 
 world outside only what the class opens. None lets anybody in from there: see `copies.rows.service_access`.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

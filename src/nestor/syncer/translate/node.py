@@ -1,7 +1,5 @@
 """Host nodes as the nested cluster sees them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

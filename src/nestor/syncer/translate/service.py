@@ -1,7 +1,5 @@
 """Turns nested Services into host Services: same cluster IP, same pods, and outside the cluster only what the class allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

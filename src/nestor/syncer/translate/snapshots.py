@@ -1,7 +1,5 @@
 """VolumeSnapshots, their classes and contents: what of them is carried to the other cluster. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

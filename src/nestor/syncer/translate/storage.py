@@ -1,7 +1,5 @@
 """StorageClasses, claims and volumes: what of them is carried to the other cluster. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

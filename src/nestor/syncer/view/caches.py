@@ -1,7 +1,5 @@
 """Caches of both clusters' objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TypeVar, cast

@@ -1,7 +1,5 @@
 """What every controller of the syncer needs."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import logging

@@ -1,7 +1,5 @@
 """The host's nodes, as far as the nested cluster uses or shows them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 Of NetworkPolicies, whoever may edit one nested namespace can make many of a megabyte, none of which could be carried.
 """
 
-from __future__ import annotations
-
 import json
 
 from nestor.api.objects import Object, without_managers

@@ -1,7 +1,5 @@
 """Watches of nested objects on demand, even of kinds that do not exist yet."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

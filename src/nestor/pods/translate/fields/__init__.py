@@ -4,8 +4,6 @@ The tables are the one place that says which fields the host has: translations, 
 A test holds them against the OpenAPI of each version (`tests/openapi`), so that no field of a new one is dropped in silence.
 """
 
-from __future__ import annotations
-
 from nestor.pods.translate.fields import containers, pods, services, volumes
 from nestor.pods.translate.fields.rule import Rule, Table, find, find_changing, find_unknown
 

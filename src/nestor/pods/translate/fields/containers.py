@@ -1,7 +1,5 @@
 """Containers of pods, of all three kinds."""
 
-from __future__ import annotations
-
 from nestor.pods.translate.fields.rule import PASS, POD_SECURITY, Rule, Table, table
 from nestor.pods.translate.fields.volumes import DEVICE_CLASSES
 

@@ -1,7 +1,5 @@
 """Pods, apart from their containers and volumes."""
 
-from __future__ import annotations
-
 from nestor.pods.translate.fields.rule import POD_SECURITY, Rule, Table, table
 from nestor.pods.translate.fields.volumes import DEVICE_CLASSES
 

@@ -1,7 +1,5 @@
 """What becomes of a field of a nested object: one rule for each, in tables by type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

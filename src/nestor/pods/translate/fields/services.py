@@ -1,7 +1,5 @@
 """Services, network policies and disruption budgets."""
 
-from __future__ import annotations
-
 from nestor.pods.translate.fields.rule import Rule, Table, table
 
 NODE_PORTS = Rule("Class", "services.nodePorts, services.loadBalancers")

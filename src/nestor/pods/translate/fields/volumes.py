@@ -1,7 +1,5 @@
 """Volumes of pods, claims, and devices by dynamic resource allocation."""
 
-from __future__ import annotations
-
 from nestor.pods.translate.fields.rule import POD_SECURITY, Rule, Table, find, table
 
 _STORAGE = Rule("Class", "storage.classes")
