@@ -5,8 +5,6 @@ there, and who holds it stops to write some seconds before anybody can have seen
 Lease: the API server takes that only if nobody has written it since, so nobody else can have acted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import logging
@@ -14,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from nestor.api.objects import Object, spec_of
 from nestor.kube import errors, kinds
@@ -27,23 +25,6 @@ _RELEASE_TRIES = 3
 
 class LeaseLost(Exception):
     """Another process has the Lease now, or had it: this one must end."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """In seconds. Those of Kubernetes' controller manager are 15, 10 and 2."""
-
-    duration: float
-    """After so long without a change, others take the Lease."""
-    deadline: float
-    """After so long without a renewal, its holder stops to write. The difference is for a request that is under way by then."""
-    retry: float
-    """How often the Lease is renewed, or looked at."""
-
-    @classmethod
-    def of(cls, duration: float) -> Self:
-        """In the proportions of Kubernetes' own components."""
-        return cls(duration, duration * 2 / 3, duration * 2 / 15)
 
 
 @dataclass
@@ -61,13 +42,19 @@ def find_clock() -> float:
 
 
 class Election:
-    """One candidate. `place` names what has one process at a time, a pod: its new process need not await its old one."""
+    """One candidate. `place` names what has one process at a time, a pod: its new process need not await its old one.
+
+    After `duration` seconds without a change, others take the Lease. Its holder stops to write before, after so long without a
+    renewal that a request which is under way by then can come to its end.
+    """
 
     def __init__(
-        self, api: Api, name: str, namespace: str, place: str, times: Times, clock: Callable[[], float] = find_clock
+        self, api: Api, name: str, namespace: str, place: str, duration: float, clock: Callable[[], float] = find_clock
     ) -> None:
         self._api, self._name, self._namespace = api, name, namespace
-        self._place, self._times, self._clock = place, times, clock
+        self._place, self._clock = place, clock
+        # In the proportions of Kubernetes' controller manager: 15, 10 and 2 s.
+        self._duration, self._deadline, self._retry = duration, duration * 2 / 3, duration * 2 / 15
         self.identity = f"{place}{SEPARATOR}{secrets.token_hex(4)}"
         self._held: Object | None = None
         self._renewed: float | None = None
@@ -84,22 +71,22 @@ class Election:
         """
         if self._renewed is None:
             raise LeaseLost(f"{self.identity} does not hold Lease '{self._name}'")
-        left = self._renewed + self._times.deadline - self._clock()
+        left = self._renewed + self._deadline - self._clock()
         if left <= 0:
-            late = f"Lease '{self._name}' has not been renewed for {self._times.deadline:.0f} s"
+            late = f"Lease '{self._name}' has not been renewed for {self._deadline:.0f} s"
             raise errors.Unreachable(f"{late}: until it is, nothing is written")
         return left
 
     async def acquire(self) -> None:
         """Wait until this process holds the Lease. What cannot be read or written is tried again."""
         while not await self.attempt():  # noqa: ASYNC110 - it is in the API server
-            await asyncio.sleep(self._times.retry)
+            await asyncio.sleep(self._retry)
         log.info("%s holds Lease '%s'", self.identity, self._name)
 
     async def keep(self) -> None:
         """Renew the Lease for ever. Raises `LeaseLost`."""
         while True:
-            await asyncio.sleep(self._times.retry)
+            await asyncio.sleep(self._retry)
             await self.renew()
 
     async def release(self) -> None:
@@ -126,7 +113,7 @@ class Election:
             found = await self._api.find(kinds.LEASE, self._name, self._namespace)
             if found is not None and not self._is_free(found):
                 return False
-            self._held = await self._write(found, self._build(found, self.identity, self._times.duration))
+            self._held = await self._write(found, self._build(found, self.identity, self._duration))
         except errors.Conflict:  # somebody else was first
             return False
         except errors.ApiError as error:
@@ -145,13 +132,13 @@ class Election:
             self._seen = _Seen(holder, version, self._clock())
         if not holder or holder.rpartition(SEPARATOR)[0] == self._place:
             return True
-        return self._clock() - self._seen.since > float(spec.get("leaseDurationSeconds") or self._times.duration)
+        return self._clock() - self._seen.since > float(spec.get("leaseDurationSeconds") or self._duration)
 
     async def renew(self) -> None:
         """Once, however late. What is not answered is only logged. Raises `LeaseLost` when the Lease is not this process's."""
         started = self._clock()
         try:
-            self._held = await self._write(self._held, self._build(self._held, self.identity, self._times.duration))
+            self._held = await self._write(self._held, self._build(self._held, self.identity, self._duration))
         except errors.Conflict:
             await self._read_again()
         except errors.NotFound:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from nestor.kube import Api, process
-from nestor.kube.election import Election, LeaseLost, Times
+from nestor.kube.election import Election, LeaseLost
 from nestor.kube.serving.pages import METRICS, Pages
 from nestor.operator import gauges, handlers, logs
 from nestor.operator.settings import Settings, read_settings
@@ -38,7 +38,7 @@ async def lead(settings: Settings, stop: asyncio.Event, kubeconfig: str | None, 
         await work(None)
         return
     async with await Api.connect(kubeconfig, manager="nestor", timeout=REQUEST_SECONDS) as api:
-        election = Election(api, settings.lease, settings.namespace, settings.place, Times.of(settings.lease_seconds))
+        election = Election(api, settings.lease, settings.namespace, settings.place, settings.lease_seconds)
         if await _stand_by(election, settings, stop):
             await _work(election, work)
 

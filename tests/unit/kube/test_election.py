@@ -9,10 +9,10 @@ import pytest
 
 from nestor.api.objects import Object
 from nestor.kube import ApiError, Unreachable, kinds
-from nestor.kube.election import Election, LeaseLost, Times
+from nestor.kube.election import Election, LeaseLost
 from tests.fakes.api import MemoryApi
 
-TIMES = Times.of(15)
+DURATION, DEADLINE, RETRY = 15, 10, 2
 
 
 NAME, SPACE = "nestor-operator", "nestor-system"
@@ -56,7 +56,7 @@ def server() -> Server:
 
 def candidate(server: Server, place: str) -> Election:
     api: Any = server
-    return Election(api, NAME, SPACE, place, TIMES, lambda: server.now)
+    return Election(api, NAME, SPACE, place, DURATION, lambda: server.now)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def test_the_first_has_it_and_the_second_waits_while_it_is_renewed(server:
     second = candidate(server, "b")
     for _ in range(40):
         assert not await second.attempt()
-        server.now += TIMES.retry
+        server.now += RETRY
         await first.renew()
     assert (leads(first), leads(second)) == (True, False)
     assert second.holder == first.identity
@@ -89,7 +89,7 @@ async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(serve
     second = candidate(server, "b")
     server.now += 100
     assert not await second.attempt()  # it has just begun to look, and its clock need not be the first one's
-    server.now += TIMES.duration
+    server.now += DURATION
     assert not await second.attempt()
     server.now += 1
     assert not leads(first)
@@ -153,9 +153,9 @@ async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depo
     await first.renew()  # a conflict: it reads what it has written
     server.edit(team="a")
     await first.renew()
-    server.now += TIMES.retry
+    server.now += RETRY
     await first.renew()
-    server.now += TIMES.deadline - 1
+    server.now += DEADLINE - 1
     assert leads(first)
 
 
@@ -163,14 +163,14 @@ async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_i
     server: Server, first: Election
 ) -> None:
     server.fault = away
-    server.now += TIMES.deadline - 1
+    server.now += DEADLINE - 1
     await first.renew()
     assert leads(first)
     server.now += 1
     await first.renew()
     with pytest.raises(Unreachable, match="has not been renewed for 10 s"):
         first.find_left()
-    server.now += 10 * TIMES.duration
+    server.now += 10 * DURATION
     server.fault = well
     await first.renew()
     assert leads(first)
@@ -181,7 +181,7 @@ async def test_one_that_is_late_ends_if_another_had_it_meanwhile(server: Server)
         first, second = candidate(server, "a"), candidate(server, "b")
         await first.attempt()
         await second.attempt()
-        server.now += TIMES.duration + 1
+        server.now += DURATION + 1
         assert await second.attempt()
         if is_released:
             await second.release()
