@@ -1,10 +1,8 @@
 """Lists of any length, page by page, so that neither side holds all of one as text."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -88,52 +86,42 @@ def parse_list(content: bytes, trim: Trim) -> Object:
 
     Only its own items are trimmed, whatever the objects contain. Raises `json.JSONDecodeError`.
     """
-    reader = _Reader(content.decode(errors="replace"))
+    text, at = content.decode(errors="replace"), 0
+
+    def take(marks: str) -> str:
+        """The next character, which must be one of these, and the space around it."""
+        nonlocal at
+        found = _MARK.match(text, at)
+        if found is None or found[1] not in marks:
+            raise json.JSONDecodeError(f"expecting one of {marks}", text, at)
+        at = found.end()
+        return found[1]
+
+    def read() -> Any:
+        nonlocal at
+        found, at = _DECODER.raw_decode(text, at)
+        return found
+
+    def read_all(begin: str, end: str, read_one: Callable[[], T]) -> list[T]:
+        """What is between two marks, divided by commas."""
+        take(begin)
+        if text.startswith(end, at):
+            take(end)
+            return []
+        found = [read_one()]
+        while take("," + end) != end:
+            found.append(read_one())
+        return found
 
     def read_member() -> tuple[str, Any]:
-        key = reader.read_value()
-        reader.take(":")
-        if key == "items" and reader.peek() == "[":
-            reader.take("[")
-            return key, [trim(item) for item in reader.read_all(reader.read_value, "]")]
-        return key, reader.read_value()
+        key = read()
+        take(":")
+        if key == "items" and text.startswith("[", at):
+            return key, read_all("[", "]", lambda: trim(read()))
+        return key, read()
 
-    reader.take("{")
-    return dict(reader.read_all(read_member, "}"))
+    return dict(read_all("{", "}", read_member))
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-
-    def peek(self) -> str:
-        """The next character that is not space; empty at the end."""
-        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        return self._text[self._at : self._at + 1]
-
-    def take(self, *marks: str) -> str:
-        """The next character, which must be one of these."""
-        found = self.peek()
-        if found not in marks:
-            raise json.JSONDecodeError(f"expecting {' or '.join(marks)}", self._text, self._at)
-        self._at += 1
-        return found
-
-    def read_value(self) -> Any:
-        self.peek()
-        found, self._at = _DECODER.raw_decode(self._text, self._at)
-        return found
-
-    def read_all(self, read: Callable[[], T], end: str) -> Iterator[T]:
-        """What `read` finds between commas, up to the mark at the end."""
-        if self.peek() == end:
-            self.take(end)
-            return
-        yield read()
-        while self.take(",", end) != end:
-            yield read()
-
-
-_SPACE = re.compile(r"[ \t\n\r]*")
+_MARK = re.compile(r"[ \t\n\r]*([\[\]{},:])[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
