@@ -3,54 +3,44 @@
 Everything else stays: server defaults, fields set by webhooks, other people's labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.api.objects import Object
 
+How = Literal["Contains", "Wanted", "Equals", "Fixed", "Keys", "Written"]
+"""`Contains`: what is there contains what is desired; servers may have added to it. `Wanted`: the same, if it is desired at all.
+`Equals`: a map or a list is what is desired and nothing else. `Fixed`: it cannot be patched; a difference requires a new object.
+`Keys`: of a map, the desired keys count alone. `Written`: of a map, they are in every patch, and not compared.
+"""
+
 
 @dataclass(frozen=True)
 class Field:
-    """One field that we own. Create it with the functions below, which take paths like `spec.ports`."""
+    """One field that we own, removed once it is no longer desired. The functions below take paths like `spec.ports`."""
 
     path: tuple[str, ...]
-    is_map: bool = False
-    """Compared and patched key by key; otherwise as a single value, removed once it is no longer desired. Keys that are not
-    desired are removed only if everything is compared.
-    """
-    compares: Literal["Everything", "Desired", "Nothing"] = "Everything"
-    """Which keys of a map are compared: all, only the desired ones, or none. `Desired` of a value: only if it is desired."""
-    is_exact: bool = False
-    """Of a list, the items' own fields count too: what the server knows in addition is a difference."""
-    is_fixed: bool = False
-    """Cannot be patched; a difference requires a new object."""
+    how: How = "Contains"
     ignores: frozenset[str] = frozenset()
     """Keys to ignore in the comparison, at any depth."""
 
 
 def value(path: str, *, ignores: Iterable[str] = ()) -> Field:
     """A value that must contain what is desired. What it has besides, keys or fields of items, does not count, whether the server
-    has added it or the source has dropped it. For a dictionary that is to equal the source's, use `mapping`.
+    has added it or the source has dropped it. For a dictionary that is to equal the source's, use `exact`.
     """
     return Field(_split(path), ignores=frozenset(ignores))
 
 
 def exact(path: str) -> Field:
-    """A list that we own as a whole and whose items have no defaults, or none that we do not write."""
-    return Field(_split(path), is_exact=True)
+    """A map whose keys are all ours, or a list whose items have no defaults, or none that we do not write."""
+    return Field(_split(path), "Equals")
 
 
 def optional(path: str) -> Field:
     """A value that we own as long as it is desired; otherwise it is left as it is."""
-    return Field(_split(path), compares="Desired")
-
-
-def mapping(path: str) -> Field:
-    """A map whose keys are all ours."""
-    return Field(_split(path), is_map=True)
+    return Field(_split(path), "Wanted")
 
 
 def annotation(key: str) -> Field:
@@ -60,13 +50,13 @@ def annotation(key: str) -> Field:
 
 def fixed(path: str) -> Field:
     """An immutable field: if it differs, the object must be replaced."""
-    return Field(_split(path), is_fixed=True)
+    return Field(_split(path), "Fixed")
 
 
-LABELS = Field(("metadata", "labels"), is_map=True, compares="Desired")
+LABELS = Field(("metadata", "labels"), "Keys")
 """Our labels, among others."""
-ANNOTATIONS = Field(("metadata", "annotations"), is_map=True, compares="Nothing")
-"""Our annotations: included in every patch, but not compared, because the labels say the same."""
+ANNOTATIONS = Field(("metadata", "annotations"), "Written")
+"""Our annotations: not compared, because the labels say the same."""
 
 
 def is_current(there: Object, desired: Object, fields: Iterable[Field]) -> bool:
@@ -76,7 +66,7 @@ def is_current(there: Object, desired: Object, fields: Iterable[Field]) -> bool:
 
 def needs_another(there: Object, desired: Object, fields: Iterable[Field]) -> bool:
     """True if no patch can turn `there` into `desired`."""
-    return not is_current(there, desired, [field for field in fields if field.is_fixed])
+    return not is_current(there, desired, [field for field in fields if field.how == "Fixed"])
 
 
 def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Object:
@@ -84,26 +74,24 @@ def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Obje
     patch: Object = {"metadata": {"uid": there["metadata"]["uid"]}}
     for field in fields:
         now, wanted = _read(there, field.path), _read(desired, field.path)
-        if field.is_fixed or (_is_same(field, now, wanted) and field.compares != "Nothing"):
+        if field.how == "Fixed" or (_is_same(field, now, wanted) and field.how != "Written"):
             continue
-        if field.is_map:
-            gone = {key: None for key in now or {} if key not in (wanted or {})} if field.compares == "Everything" else {}
-            wanted = gone | (wanted or {})
+        if field.how == "Equals" and isinstance(now, dict):
+            wanted = dict.fromkeys(now) | (wanted or {})
         _write(patch, field.path, wanted)
     return patch
 
 
 def _is_same(field: Field, now: Any, wanted: Any) -> bool:
-    if field.is_fixed:
-        return wanted is None or bool(now == wanted)
-    if field.is_exact:
-        return bool((now or []) == (wanted or []))
-    if not field.is_map:
-        return (field.compares == "Desired" and wanted is None) or _says(now, wanted, field.ignores)
-    there, desired = now or {}, wanted or {}
-    if field.compares == "Everything":
-        return bool(there == desired)
-    return field.compares == "Nothing" or all(there.get(key) == item for key, item in desired.items())
+    if field.how in ("Fixed", "Wanted") and wanted is None:
+        return True
+    if field.how == "Fixed":
+        return bool(now == wanted)
+    if field.how == "Equals":
+        return (now or None) == (wanted or None)
+    if field.how == "Keys":
+        return all((now or {}).get(key) == item for key, item in (wanted or {}).items())
+    return field.how == "Written" or _says(now, wanted, field.ignores)
 
 
 def _says(now: Any, wanted: Any, ignores: frozenset[str]) -> bool:

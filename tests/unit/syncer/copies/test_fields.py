@@ -13,9 +13,9 @@ from nestor.syncer.copies.fields import (
     Field,
     annotation,
     build_patch,
+    exact,
     fixed,
     is_current,
-    mapping,
     needs_another,
     value,
 )
@@ -40,8 +40,8 @@ def obj(**content: Any) -> Object:
         (value("spec.ports"), {"spec": {"ports": "none"}}, {"spec": {"ports": [{"port": 2}]}}, False),
         (value("spec.a", ignores=["at"]), {"spec": {"a": [{"x": 1, "at": 1}]}}, {"spec": {"a": [{"x": 1, "at": 2}]}}, True),
         (value("spec.a", ignores=["at"]), {"spec": {"a": [{"x": 1, "at": 1}]}}, {"spec": {"a": [{"x": 2, "at": 1}]}}, False),
-        (mapping("data"), {"data": {"a": "1", "b": "2"}}, {"data": {"a": "1"}}, False),
-        (mapping("data"), {"data": {}}, {}, True),
+        (exact("data"), {"data": {"a": "1", "b": "2"}}, {"data": {"a": "1"}}, False),
+        (exact("data"), {"data": {}}, {}, True),
         (LABELS, {"metadata": {"labels": {"a": "1", "b": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, True),
         (LABELS, {"metadata": {"labels": {"a": "2"}}}, {"metadata": {"labels": {"a": "1"}}}, False),
         (ANNOTATIONS, {}, {"metadata": {"annotations": {"a": "1"}}}, True),
@@ -54,7 +54,7 @@ def test_what_makes_a_difference(field: Field, there: Object, desired: Object, i
     assert is_current(obj(**there), obj(**desired), [field]) is is_same
 
 
-FIELDS = (LABELS, ANNOTATIONS, annotation("old"), mapping("data"), value("mode"), value("size"), fixed("type"))
+FIELDS = (LABELS, ANNOTATIONS, annotation("old"), exact("data"), value("mode"), value("size"), fixed("type"))
 
 
 def test_a_patch_takes_away_what_went_and_leaves_what_is_not_ours() -> None:

@@ -1,7 +1,5 @@
 """One module per kind of synced object; each lists its rows in `ROWS`."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -1,7 +1,5 @@
 """PodDisruptionBudgets, with the number of pods that must stay: it follows the nested controller's as that changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nestor.api.objects import Object, conditions_of, status_of
@@ -10,7 +8,7 @@ from nestor.kube.informer import Key
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields.services import BUDGET_SPEC
 from nestor.pods.translate.target import Target
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, mapping, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, value
 from nestor.syncer.copies.row import Row
 
 
@@ -25,7 +23,7 @@ class BudgetRow(Row):
         LABELS,
         ANNOTATIONS,
         value("spec.minAvailable"),
-        mapping("spec.selector.matchLabels"),
+        exact("spec.selector.matchLabels"),
         value("spec.selector.matchExpressions"),
         value("spec.unhealthyPodEvictionPolicy"),
     )

@@ -3,8 +3,6 @@
 A tenant's own class of such a name is left alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from nestor.api import labels

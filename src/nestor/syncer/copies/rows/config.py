@@ -1,7 +1,5 @@
 """ConfigMaps and Secrets that live pods refer to, and the service links of each namespace. They are there before the pods are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nestor.api import labels
@@ -12,10 +10,10 @@ from nestor.kube.informer import Key
 from nestor.pods.translate import config, env
 from nestor.pods.translate.config import find_references
 from nestor.pods.translate.target import nested_key
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, fixed
 from nestor.syncer.copies.row import Row
 
-CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data"), mapping("binaryData"))
+CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, exact("data"), exact("binaryData"))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 
 _LINKS = "service-links"

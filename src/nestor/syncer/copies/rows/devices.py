@@ -1,7 +1,5 @@
 """ResourceClaims, which the host's scheduler allocates for host pods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Their addresses may be those of the cluster's own pods, as long as these live, a
 endpoint may point anywhere, past network policies too where a client is exempt from them (CVE-2021-25740).
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -1,12 +1,10 @@
 """NetworkPolicies: each nested one has a copy in the host, which is about this cluster's pods alone."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.pods.translate.target import nested_uid
 from nestor.syncer import limits
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import network_policy as translate
 from nestor.syncer.view.trim import is_cut
@@ -23,7 +21,7 @@ class PolicyRow(Row):
     fields = (
         LABELS,
         ANNOTATIONS,
-        mapping("spec.podSelector.matchLabels"),
+        exact("spec.podSelector.matchLabels"),
         exact("spec.podSelector.matchExpressions"),
         exact("spec.policyTypes"),
         exact("spec.ingress"),

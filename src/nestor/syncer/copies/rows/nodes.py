@@ -1,7 +1,5 @@
 """Host nodes, mirrored into the nested cluster while they run its pods, or as long as its class shows them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -15,7 +13,7 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.gang_room import Amounts, find_used
 from nestor.pods.translate.node_rules import find_backend
 from nestor.syncer import limits
-from nestor.syncer.copies.fields import annotation, is_current, mapping, value
+from nestor.syncer.copies.fields import annotation, exact, is_current, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
 from nestor.syncer.view.caches import Caches
@@ -31,12 +29,12 @@ class NodeRow(Row):
     ensures = "Presence"
     linger_seconds = 30  # a pod's successor often returns to its node
     fields = (
-        mapping("metadata.labels"),
+        exact("metadata.labels"),
         annotation(labels.MIRRORED),
         value("spec.taints"),
         value("spec.unschedulable"),
-        mapping("status.capacity"),
-        mapping("status.allocatable"),
+        exact("status.capacity"),
+        exact("status.allocatable"),
         value("status.nodeInfo"),
         value("status.addresses"),
         value("status.conditions", ignores=("lastHeartbeatTime",)),

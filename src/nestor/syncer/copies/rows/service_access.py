@@ -9,8 +9,6 @@ Nestor's own policies also let no pod connect to a node. The second one lets the
 them, at the Service's node ports and no others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 

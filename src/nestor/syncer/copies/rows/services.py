@@ -5,8 +5,6 @@ the host, before it exists (`syncer/cluster/addresses.py`). One for which that f
 the host has given that address away, its owner is told to create the Service again.
 """
 
-from __future__ import annotations
-
 import datetime
 import time
 
@@ -15,7 +13,7 @@ from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object, annotations_of, spec_of, status_of
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, exact, fixed, optional, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
 
@@ -40,7 +38,7 @@ class ServiceRow(Row):
         *(value(f"spec.{name}") for name in _OWNED),
         *(optional(f"spec.{name}") for name in (*translate.FAMILY_FIELDS, "clusterIPs")),
         value("spec.ports"),
-        mapping("spec.selector"),
+        exact("spec.selector"),
         fixed("spec.clusterIP"),
     )
 

@@ -1,7 +1,5 @@
 """VolumeSnapshots: the host makes them of the volumes that its own claims have, and the nested ones say how far it is."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 

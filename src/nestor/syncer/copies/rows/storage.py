@@ -2,8 +2,6 @@
 shadow of that volume, so that its own binder binds the nested claim to it.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -18,11 +16,11 @@ from nestor.pods.translate import fields
 from nestor.pods.translate.fields.volumes import CLAIM_SPEC
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, fixed, mapping, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, exact, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import snapshots, storage
 
-OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_fixed=True))
+OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), "Fixed"))
 """The fields that say whose copy it is."""
 
 
@@ -213,7 +211,7 @@ class VolumeRow(ShadowRow):
 
     kind = kinds.PERSISTENT_VOLUME
     owner = kinds.PERSISTENT_VOLUME_CLAIM
-    fields = (LABELS, mapping("spec.capacity"), fixed("spec.claimRef.uid"))
+    fields = (LABELS, exact("spec.capacity"), fixed("spec.claimRef.uid"))
 
     def find_name(self, owner: Object) -> str | None:
         return spec_of(owner).get("volumeName")
