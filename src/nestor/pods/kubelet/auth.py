@@ -144,18 +144,19 @@ def read_subject(certificate: dict[str, Any] | None) -> Caller:
 
 def build_tls(access: Path) -> ssl.SSLContext:
     """TLS settings of the kubelet API of nested nodes: our own certificate, and the authority that signs those of clients."""
-    context = new_tls()
-    context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
+    context = new_tls(access)
     context.load_verify_locations(access / CLIENT_AUTHORITY)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def new_tls() -> ssl.SSLContext:
-    """TLS settings for a server of HTTP/1.1, without a certificate yet."""
+def new_tls(access: Path | None = None) -> ssl.SSLContext:
+    """TLS settings for a server of HTTP/1.1, with the certificate in the folder, or none yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    if access is not None:
+        context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
     return context
 
 

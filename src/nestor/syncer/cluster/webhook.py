@@ -9,16 +9,16 @@ import asyncio
 import base64
 import json
 import logging
-import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from nestor.api import labels
-from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.api.contracts.cluster import KUBELET_CERTIFICATE
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.serving import http
 from nestor.kube.serving.connections import Connections
+from nestor.pods.kubelet import auth
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +38,7 @@ Review = Callable[[Object], Awaitable[Object]]
 
 
 async def serve(port: int, access: Path, review: Review) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    await Connections(Hook(review).answer, "webhook for Services").serve(port, context, "127.0.0.1")
+    await Connections(Hook(review).answer, "webhook for Services").serve(port, auth.new_tls(access), "127.0.0.1")
 
 
 class Hook:
@@ -84,7 +81,8 @@ class Hook:
 
 async def keep_configuration(nested: Api, access: Path, port: int) -> None:
     """Have the nested API server call us, and again after a tenant changed or deleted the configuration, until cancelled."""
-    body = build_configuration(port, read_certificate(access))
+    # The only certificate that the API server is to accept: the one that this process serves with, and restarts to renew.
+    body = build_configuration(port, (access / KUBELET_CERTIFICATE).read_bytes())
     while True:
         try:
             await nested.apply(kinds.MUTATING_WEBHOOK, body)
@@ -93,11 +91,6 @@ async def keep_configuration(nested: Api, access: Path, port: int) -> None:
             log.info("cannot set up the webhook for Services, retrying: %s", error)
             delay = _RETRY_SECONDS
         await asyncio.sleep(delay)
-
-
-def read_certificate(access: Path) -> bytes:
-    """The only certificate that the API server is to accept: the one that this process serves with, and restarts to renew."""
-    return (access / KUBELET_CERTIFICATE).read_bytes()
 
 
 def build_configuration(port: int, certificate: bytes) -> Object:

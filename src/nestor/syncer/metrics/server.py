@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from nestor.api import labels
-from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, METRICS_HOST, SYNCER_KUBECONFIG
+from nestor.api.contracts.cluster import METRICS_HOST, SYNCER_KUBECONFIG
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, ApiError, credentials, kinds
 from nestor.kube.serving import http
@@ -95,8 +95,7 @@ class MetricsServer:
 
 def build_tls(access: Path, authority: str) -> ssl.SSLContext:
     """Our own certificate, and the authority that signs the API server's as a proxy."""
-    context = auth.new_tls()
-    context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
+    context = auth.new_tls(access)
     context.load_verify_locations(cadata=authority)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
