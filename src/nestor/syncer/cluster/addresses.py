@@ -20,7 +20,7 @@ from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.syncer.copies.engine import Engine
-from nestor.syncer.translate.service import decide_fate
+from nestor.syncer.translate.service import is_synced
 from nestor.syncer.view.context import Context
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Addresses:
         name = meta.get("name") or meta["generateName"][:NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
         wanted = service | {"metadata": {"name": name, "namespace": meta["namespace"], "uid": str(uuid.uuid4())}}
         key = (meta["namespace"], name)
-        if decide_fate(wanted | {"spec": {"clusterIP": "any"} | spec}) != "Synced":
+        if not is_synced(wanted | {"spec": {"clusterIP": "any"} | spec}):
             return [], ""
         try:
             if self._waiting >= _LIMIT:

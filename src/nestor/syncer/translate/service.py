@@ -1,15 +1,12 @@
 """Turns nested Services into host Services: same cluster IP, same pods, and outside the cluster only what the class allows."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
 from nestor.pods.translate.target import Target
-
-Fate = Literal["Synced", "Nested"]
 
 FIELDS = fields.find(SERVICE_SPEC, "Pass")
 """Fields copied unchanged, in addition to ports and selector."""
@@ -29,17 +26,15 @@ OUTWARD = ("NodePort", "LoadBalancer")
 _PORT_FIELDS = fields.find(SERVICE_PORT, "Pass")
 
 
-def decide_fate(service: Object) -> Fate:
-    """Whether a nested Service gets a host Service, or exists only in the nested cluster and its DNS.
+def is_synced(service: Object) -> bool:
+    """Whether a nested Service gets a host Service. If not, it exists only in the nested cluster and its DNS.
 
     One without a selector has a host Service too, whose endpoints are those that `copies.rows.endpoint_slices` lets through.
     """
     meta, spec = service["metadata"], service["spec"]
     if (meta["namespace"], meta["name"]) in _OWN:
-        return "Nested"
-    if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
-        return "Nested"
-    return "Synced"
+        return False
+    return spec.get("type") != "ExternalName" and spec.get("clusterIP") not in (None, "", "None")
 
 
 def find_type(service: Object, allowed: AllowedServices) -> str:

@@ -21,27 +21,27 @@ def host(**spec: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("nested", "fate"),
+    ("nested", "is_synced"),
     [
-        (build_service(), "Synced"),
-        (build_service(type="NodePort"), "Synced"),
-        (build_service(type="LoadBalancer"), "Synced"),
-        (build_service(clusterIP="None"), "Nested"),
-        (build_service(type="ExternalName", clusterIP=""), "Nested"),
-        (build_service("kubernetes", "default", selector=None), "Nested"),
-        (build_service("kubernetes", "shop"), "Synced"),
-        (build_service("kube-dns", "kube-system", selector=None), "Nested"),
-        (build_service(selector=None), "Synced"),
-        (build_service(selector={}), "Synced"),
+        (build_service(), True),
+        (build_service(type="NodePort"), True),
+        (build_service(type="LoadBalancer"), True),
+        (build_service(clusterIP="None"), False),
+        (build_service(type="ExternalName", clusterIP=""), False),
+        (build_service("kubernetes", "default", selector=None), False),
+        (build_service("kubernetes", "shop"), True),
+        (build_service("kube-dns", "kube-system", selector=None), False),
+        (build_service(selector=None), True),
+        (build_service(selector={}), True),
     ],
 )
-def test_fate(nested: Object, fate: str) -> None:
-    assert service.decide_fate(nested) == fate
+def test_what_has_a_host_service(nested: Object, is_synced: bool) -> None:
+    assert service.is_synced(nested) is is_synced
 
 
 def test_the_service_for_dns_is_the_one_that_is_left_out() -> None:
     built = bootstrap.build_dns_service(TARGET)
-    assert service.decide_fate(build_service(built["metadata"]["name"], built["metadata"]["namespace"])) == "Nested"
+    assert not service.is_synced(build_service(built["metadata"]["name"], built["metadata"]["namespace"]))
 
 
 INSIDE = "the Service is reached inside the nested cluster only, at its cluster IP"

@@ -6,7 +6,6 @@ endpoint may point anywhere, past network policies too where a client is exempt 
 
 import ipaddress
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from nestor.api import names
 from nestor.api.allowances import AllowedServices
@@ -19,7 +18,7 @@ from nestor.pods.translate.target import Target
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate.network_policy import list_addresses
-from nestor.syncer.translate.service import decide_fate
+from nestor.syncer.translate.service import is_synced
 from nestor.syncer.view.caches import CONTROLLER
 
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -38,7 +37,10 @@ class EndpointSliceRow(Row):
 
     def set_up(self) -> None:
         pods = self.caches.host(kinds.POD)
-        self._pods: list[Index[str]] = [Index(pods, partial(_read_address, at)) for at in (0, 1)]
+        self._pods: list[Index[str]] = [
+            Index(pods, lambda pod: next(iter(list_addresses(pod)), None)),
+            Index(pods, lambda pod: next(iter(list_addresses(pod)[1:]), None)),
+        ]
         """Host pods by their first and by their second address."""
         self._by_service: Index[Key] = Index(
             self.caches.nested(self.kind), lambda found: (found["metadata"]["namespace"], find_service(found))
@@ -49,7 +51,7 @@ class EndpointSliceRow(Row):
     def is_wanted(self, key: Key, source: Object) -> bool:
         """If its Service has a host Service. Those that follow from a selector are not in the cache."""
         service = self.caches.nested(kinds.SERVICE).get(find_service(source), key[0])
-        return service is not None and decide_fate(service) == "Synced"
+        return service is not None and is_synced(service)
 
     def find_refusal(self, source: Object) -> str | None:
         """Names cannot be checked: what they stand for may change."""
@@ -85,11 +87,6 @@ class EndpointSliceRow(Row):
         before, after = (set(list_addresses(pod)) if pod else set() for pod in (change.old, change.new))
         if moved := before ^ after:
             self.wake_each(found for found in self.caches.nested(self.kind) if not moved.isdisjoint(_list_all(found)))
-
-
-def _read_address(at: int, pod: Object) -> str | None:
-    found = list_addresses(pod)
-    return found[at] if len(found) > at else None
 
 
 ROWS = (EndpointSliceRow,)

@@ -37,16 +37,13 @@ class _OutwardRow(PolicyRow):
     def find_source(self, key: Key) -> Object | None:
         """The Service, if there is something to open for it. One without a selector has no pods that a policy could select."""
         service = self.caches.nested(kinds.SERVICE).get(key[1], key[0])
-        if service is None or not self._is_outward(service):
+        if service is None or not spec_of(service).get("selector") or not translate.is_synced(service):
             return None
-        return service if self.build_rules(service) else None
+        is_outward = translate.find_type(service, self.policy.allowed_services) != "ClusterIP"
+        return service if is_outward and self.build_rules(service) else None
 
     def build_rules(self, service: Object) -> list[Object]:
         raise NotImplementedError
-
-    def _is_outward(self, service: Object) -> bool:
-        is_synced = bool(spec_of(service).get("selector")) and translate.decide_fate(service) == "Synced"
-        return is_synced and translate.find_type(service, self.policy.allowed_services) != "ClusterIP"
 
     def copy_key(self, key: Key) -> Key:
         namespace, name = super().copy_key(key)

@@ -51,7 +51,7 @@ class ServiceRow(Row):
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """Unless it exists only in the nested cluster and its DNS."""
-        return translate.decide_fate(source) == "Synced"
+        return translate.is_synced(source)
 
     def find_ignored(self, source: Object) -> list[str]:
         return translate.find_ignored(source, self._allowed)
