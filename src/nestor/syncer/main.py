@@ -78,7 +78,7 @@ async def run(settings: Settings) -> None:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
             spawn(serve(), name)
-        spawn(bootstrap.keep_basics(nested, target, gate.open, state.note_admin), "basics")
+        spawn(bootstrap.keep_basics(nested, target, gate.is_open.set, state.note_admin), "basics")
         # 4. Only full caches show which objects no longer exist. From here on, controllers create and delete.
         await caches.wait_for_sync()
         for name, queue in made.queues.items():
@@ -92,7 +92,7 @@ async def run(settings: Settings) -> None:
 
 async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str, nested: Api) -> None:
     """The gate opens when the DNS server has its rights."""
-    await gate.wait()
+    await gate.is_open.wait()
     for _ in range(int(_SETTLE_SECONDS / PATIENCE_SECONDS)):
         if is_settled():
             break

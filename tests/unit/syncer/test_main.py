@@ -53,7 +53,7 @@ async def test_the_cluster_is_not_ready_before_its_dns_may_connect_and_its_nodes
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not waiting.done()
-    gate.open()
+    gate.is_open.set()
     await asyncio.wait([waiting], timeout=0.05)
     assert not waiting.done()
     settled.set()
@@ -66,6 +66,6 @@ async def test_nodes_that_never_come_do_not_keep_a_cluster_from_being_ready(
     monkeypatch.setattr(main, "PATIENCE_SECONDS", 0.001)
     monkeypatch.setattr(main, "_SETTLE_SECONDS", 0.01)
     gate = Gate(0)
-    gate.open()
+    gate.is_open.set()
     await asyncio.wait_for(main._await_basics(gate, lambda: False, "", READY), 10)
     assert "not all nodes could be mirrored" in caplog.text

@@ -15,21 +15,15 @@ class Gate:
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
-        self._is_open = asyncio.Event()
+        self.is_open = asyncio.Event()
         self._connections = Connections(self._pass, "gate")
-
-    def open(self) -> None:
-        self._is_open.set()
-
-    async def wait(self) -> None:
-        await self._is_open.wait()
 
     async def serve(self, port: int) -> None:
         await self._connections.serve(port, None, "127.0.0.1")
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.allow()  # who may call is for the server behind the gate to say
-        await self._is_open.wait()
+        await self.is_open.wait()
         there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
         try:
             await pipe_both(reader, writer, there, back)

@@ -61,8 +61,8 @@ async def test_who_came_before_the_server_did_is_served_once_the_gate_opens(scen
         writer.write(b"early")
         server = await asyncio.start_server(echo, "127.0.0.1", scene.behind)
         async with server, asyncio.timeout(60):
-            scene.gate.open()
-            await scene.gate.wait()
+            scene.gate.is_open.set()
+            await scene.gate.is_open.wait()
             assert await reader.readexactly(5) == b"early"
             late, other = await scene.connect()
             with contextlib.closing(other):
@@ -71,7 +71,7 @@ async def test_who_came_before_the_server_did_is_served_once_the_gate_opens(scen
 
 
 async def test_a_server_that_is_away_ends_the_connection(scene: Scene) -> None:
-    scene.gate.open()
+    scene.gate.is_open.set()
     reader, writer = await scene.connect()
     with contextlib.closing(writer):
         async with asyncio.timeout(60):
@@ -84,7 +84,7 @@ async def test_the_end_of_the_gate_is_the_end_of_its_connections(scene: Scene, i
         reader, writer = await scene.connect()
         with contextlib.closing(writer):
             if is_open:
-                scene.gate.open()
+                scene.gate.is_open.set()
                 writer.write(b"x")
                 assert await reader.readexactly(1) == b"x"
             await scene.close()
