@@ -105,10 +105,8 @@ def choose_cluster_cidr(service_cidrs: tuple[str, ...]) -> str:
     taken = [ipaddress.ip_network(cidr) for cidr in service_cidrs]
     chosen = []
     for version, candidates in ((4, ("10.42.0.0/16", "172.30.0.0/16", "192.168.0.0/17")), (6, ("fd42::/48", "fd43::/48"))):
-        if not any(network.version == version for network in taken):
-            continue
-        free = (item for item in candidates if not any(_overlaps(item, network) for network in taken))
-        chosen.append(next(free))
+        if rivals := [network for network in taken if network.version == version]:
+            chosen.append(next(item for item in candidates if not any(map(ipaddress.ip_network(item).overlaps, rivals))))
     return ",".join(chosen)
 
 
@@ -119,8 +117,3 @@ def collapse(networks: Sequence[Network]) -> list[str]:
         chosen: list[Any] = [network for network in networks if network.version == version]
         found += [str(network) for network in ipaddress.collapse_addresses(chosen)]
     return found
-
-
-def _overlaps(candidate: str, network: Network) -> bool:
-    other = ipaddress.ip_network(candidate)
-    return other.version == network.version and other.overlaps(network)

@@ -41,27 +41,21 @@ class Connection:
 
     def build_tls(self) -> ssl.SSLContext:
         """The TLS settings. Raises `Unreachable` if a file or certificate cannot be used."""
+        given = self.authority
         try:
-            return self._build_tls()
+            authority = given.read_text() if isinstance(given, Path) else given.decode() if given is not None else None
+            context = ssl.create_default_context(cadata=authority)
+            if not self.is_verified:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            if self.certificate is not None:
+                with ExitStack() as stack:
+                    certificate = stack.enter_context(_as_file(self.certificate))
+                    key = stack.enter_context(_as_file(self.key)) if self.key is not None else None
+                    context.load_cert_chain(certificate, key)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise Unreachable(f"the certificates for {self.server} cannot be used: {error}") from error
-
-    def _build_tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context() if self.authority is None else _trust_only(self.authority)
-        if not self.is_verified:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate is not None:
-            with ExitStack() as stack:
-                certificate = stack.enter_context(_as_file(self.certificate))
-                key = stack.enter_context(_as_file(self.key)) if self.key is not None else None
-                context.load_cert_chain(certificate, key)
         return context
-
-
-def _trust_only(authority: Pem) -> ssl.SSLContext:
-    text = authority.decode() if isinstance(authority, bytes) else authority.read_text()
-    return ssl.create_default_context(cadata=text)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class Slots:
     def __init__(self, limit: int, what: str) -> None:
         self._limit = limit
         self._what = what
-        self._held: dict[str, dict[object, asyncio.Task[object] | None]] = {}
+        self._held: dict[str, dict[asyncio.Task[object] | None, None]] = {}
         """By holder, the oldest first."""
 
     @contextmanager
@@ -60,27 +60,27 @@ class Slots:
         """Hold a place. Raises `ApiError` with status 429 if there is none."""
         if sum(map(len, self._held.values())) >= self._limit and not self._make_room(who):
             raise ApiError(429, "TooManyRequests", f"{self._limit} {self._what} are open already")
-        place = object()
-        self._held.setdefault(who, {})[place] = asyncio.current_task()
+        task = asyncio.current_task()
+        self._held.setdefault(who, {})[task] = None
         try:
             yield
         finally:
-            self._release(who, place)
+            self._release(who, task)
 
     def _make_room(self, who: str) -> bool:
         """Take a place from whoever has most, if that leaves him no fewer than `who` has then."""
         most = max(self._held, key=lambda name: len(self._held[name]), default=who)
         if len(self._held.get(most, ())) <= len(self._held.get(who, ())) + 1:
             return False
-        oldest, task = next(iter(self._held[most].items()))
+        oldest = next(iter(self._held[most]))
         self._release(most, oldest)
-        if task is not None:
-            task.cancel()
+        if oldest is not None:
+            oldest.cancel()
         return True
 
-    def _release(self, who: str, place: object) -> None:
+    def _release(self, who: str, task: asyncio.Task[object] | None) -> None:
         places = self._held.get(who, {})
-        places.pop(place, None)
+        places.pop(task, None)
         if not places:
             self._held.pop(who, None)
 

@@ -24,21 +24,16 @@ TAKEN_BACK = "GangTakenBack"
 """Reason of a nested pod that failed because its gang could not start as a whole."""
 
 
-def build_hold(membership: Membership) -> Object:
-    """What a host pod has that is held for its gang: labels, annotations, and fields of the spec."""
-    return {
-        "labels": {labels.GANG: membership.key},
-        "annotations": {labels.GANG_NAME: membership.title, labels.GANG_SIZE: str(membership.size)},
-        "spec": {"schedulingGates": [GATE]},
-    }
-
-
 def join_host(host: Object, membership: Membership, rules: Gang) -> Object:
+    """The host pod as one of its gang: in the PodGroup of that, or held until the gang is let go."""
     if rules.scheduler == "Kubernetes":
         return host | {"spec": host["spec"] | {"schedulingGroup": {"podGroupName": name_group(membership)}}}
-    hold, meta = build_hold(membership), host["metadata"]
-    joined = {key: {**meta[key], **hold[key]} for key in ("labels", "annotations")}
-    return host | {"metadata": meta | joined, "spec": host["spec"] | hold["spec"]}
+    meta = host["metadata"]
+    joined = {
+        "labels": {**meta["labels"], labels.GANG: membership.key},
+        "annotations": {**meta["annotations"], labels.GANG_NAME: membership.title, labels.GANG_SIZE: str(membership.size)},
+    }
+    return host | {"metadata": meta | joined, "spec": host["spec"] | {"schedulingGates": [GATE]}}
 
 
 def is_held(host: Object) -> bool:

@@ -123,7 +123,8 @@ class TokenController:
         if self._context.caches.host_by_uid.get(uid) is not None:
             return  # it is deleted first, and its event queues the UID again
         for secret in self._by_uid.all(uid):
-            if not _is_collected(secret):
+            # Otherwise the garbage collector removes it with its host pod.
+            if [owner["kind"] for owner in secret["metadata"].get("ownerReferences") or []] != [kinds.POD.name]:
                 await self._writer.remove(secret)
 
     def _secret(self, pod: Object) -> Object | None:
@@ -134,11 +135,6 @@ class TokenController:
 def _pod_uid(secret: Object) -> str | None:
     """UID of the pod whose tokens a Secret holds; None for other Secrets."""
     return nested_uid(secret) if labels_of(secret).get(labels.PURPOSE) == _PURPOSE else None
-
-
-def _is_collected(secret: Object) -> bool:
-    """Whether the garbage collector removes it with its host pod."""
-    return [owner["kind"] for owner in secret["metadata"].get("ownerReferences") or []] == [kinds.POD.name]
 
 
 def _due(secret: Object | None, pod: Object) -> float:
