@@ -171,7 +171,7 @@ async def _build(cluster: Entry, user: Entry) -> Connection:
     authorization = _authorization(user)
     if any(user.content.get(plugin) for plugin in _PLUGINS):
         token, certificate, key = await _ask_plugin(server, user.content, (certificate, key))
-        authorization = _always(token) if token else None
+        authorization = (lambda: token) if token else None
     return Connection(
         server,
         authority=_pem(cluster, "certificate-authority"),
@@ -200,18 +200,13 @@ def _authorization(user: Entry) -> Callable[[], str] | None:
     found = user.content
     if path := found.get("tokenFile"):
         return _bearer_from(user.folder / path)
-    if token := found.get("token"):
-        return _always(f"Bearer {token}")
-    return None
+    token = found.get("token")
+    return (lambda: f"Bearer {token}") if token else None
 
 
 def _bearer_from(file: Path) -> Callable[[], str]:
     """Read for each request: whoever writes the file renews the token."""
     return lambda: f"Bearer {file.read_text().strip()}"
-
-
-def _always(text: str) -> Callable[[], str]:
-    return lambda: text
 
 
 async def _ask_plugin(server: str, user: Object, given: tuple[Pem | None, Pem | None]) -> tuple[str, Pem | None, Pem | None]:

@@ -114,16 +114,13 @@ def is_counting(placement: Placement) -> bool:
     return found is not None and bool(found.completions_trigger or found.local_parallelism or found.backend_parallelism)
 
 
-def _write(placement: Placement) -> str:
-    """As a text that is the same for the same rules, whichever version writes it: it is compared with that of running pods."""
-    return json.dumps(data.write_changed(placement), separators=(",", ":"), ensure_ascii=False)
-
-
 def build_mark(placement: Placement, place: Place | None = None) -> dict[str, str]:
     """The annotations that say under which rules a host pod is made, and for which place; none if there are no rules."""
     if placement == Placement():
         return {}
-    found = {labels.PLACEMENT: names.digest(_write(placement), length=16)}
+    # The same for the same rules, whichever version writes it: it is compared with that of running pods.
+    text = json.dumps(data.write_changed(placement), separators=(",", ":"), ensure_ascii=False)
+    found = {labels.PLACEMENT: names.digest(text, length=16)}
     if place is not None and placement.overflow is not None:
         found |= {labels.PLACE: place.where} | ({labels.PLACE_REASON: place.reason} if place.reason else {})
         if place.backends and placement.overflow.pending_seconds:

@@ -1,6 +1,6 @@
 """Argo CD's rights in the nested cluster: those that the class gives it, and no others."""
 
-import logging
+import contextlib
 
 from nestor.api import labels
 from nestor.api.allowances import ArgoCDAccess
@@ -8,11 +8,8 @@ from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.api.objects import Object
 from nestor.cluster.home import build_binding
 from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds
-from nestor.kube.tasks import together
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import RETRY_LIMIT
-
-log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 600.0
 """The tenant may have deleted them."""
@@ -39,22 +36,16 @@ class ArgoCDRights:
     async def _ensure(self, _: str) -> float | None:
         access = self._caches.policy.argo_cd
         wanted = build_bindings(access)
-        await self._delete_others({(kind, body["metadata"].get("namespace", "")) for kind, body in wanted})
-        await together(*(self._apply(kind, body) for kind, body in wanted))
-        return CHECK_SECONDS if access is not None else None
-
-    async def _apply(self, kind: Kind, body: Object) -> None:
-        try:
-            await self._nested.apply(kind, body)
-        except NotFound:
-            log.debug("Argo CD gets no rights yet in namespace %s, which does not exist", body["metadata"].get("namespace"))
-
-    async def _delete_others(self, wanted: set[tuple[Kind, str]]) -> None:
+        kept = {(kind, body["metadata"].get("namespace", "")) for kind, body in wanted}
         for kind in (kinds.CLUSTER_ROLE_BINDING, kinds.ROLE_BINDING):
             for item in await self._nested.list(kind, labels=_MARK, fields=f"metadata.name={ARGOCD_USER}"):
                 namespace = item["metadata"].get("namespace", "")
-                if (kind, namespace) not in wanted:
+                if (kind, namespace) not in kept:
                     await self._nested.delete(kind, ARGOCD_USER, namespace or None)
+        for kind, body in wanted:
+            with contextlib.suppress(NotFound):  # the namespace does not exist yet
+                await self._nested.apply(kind, body)
+        return CHECK_SECONDS if access is not None else None
 
 
 def build_bindings(access: ArgoCDAccess | None) -> list[tuple[Kind, Object]]:

@@ -158,7 +158,8 @@ class PodSyncer:
             before,
             await self._send(nested, host, self.gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
-            await self._send_debug(nested, host),
+            # The policy is read here, not before: it may change during earlier requests.
+            await self._send(nested, host, update.build_debug(nested, host, target, caches.policy), "ephemeralcontainers"),
             await self._send(nested, host, await self._build_patience(host)),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
@@ -171,11 +172,6 @@ class PodSyncer:
     async def _build_patience(self, host: Object) -> Object | None:
         patch, node = update.build_patience(host, self.context.caches.policy), host["spec"].get("nodeName")
         return patch if patch and node and await self._find_backend(node) else None
-
-    async def _send_debug(self, nested: Object, host: Object) -> str:
-        # The policy is read here, not before: it may change during earlier requests.
-        patch = update.build_debug(nested, host, self.context.target, self.context.caches.policy)
-        return await self._send(nested, host, patch, "ephemeralcontainers")
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:
         """Patch the host pod. Returns why that is refused, in nested words; the other patches do not depend on it."""
