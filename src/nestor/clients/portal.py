@@ -17,7 +17,6 @@ from multidict import CIMultiDictProxy
 
 from nestor.clients.ui import guard
 from nestor.clients.ui.guard import Handler, Refused
-from nestor.clients.ui.pool import Pool
 from nestor.clients.ui.server import ADDRESS, build_app, build_runner
 from nestor.clients.ui.visitor import Hub, Visitor
 from nestor.kube import Api, UserContext
@@ -102,7 +101,6 @@ class People:
     def __init__(self, api: Api, settings: Settings) -> None:
         self._api, self._settings = api, settings
         self._known: dict[Person, Visitor] = {}
-        self._pool = Pool()
 
     @property
     def size(self) -> int:
@@ -121,9 +119,7 @@ class People:
 
     def _meet(self, person: Person) -> Visitor:
         api = self._api.in_the_name_of(person.name, person.groups)
-        return Visitor(
-            api, Hub(api, pool=self._pool), UserContext(self._settings.host, "default", None), person.name, is_shared=True
-        )
+        return Visitor(api, Hub(api), UserContext(self._settings.host, "default", None), person.name, is_shared=True)
 
     def _forget(self) -> Visitor:
         """Whoever has asked for nothing for longest. Raises `Refused` if all look at something."""

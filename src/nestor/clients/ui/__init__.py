@@ -2,6 +2,5 @@
 
 Layers, each of which knows only those below: `command` (how it is started) · `server` (routes) · `pages` · `frame` (what all
 pages need: templates, errors, live updates) · `guard` (who may talk to it), `visitor` (who looks, and shared watches), `words` ·
-`models` (what a page shows, pure) · `pool` (objects that several people see). Nothing here decides what a user may do: the API
-server does, and says so.
+`models` (what a page shows, pure). Nothing here decides what a user may do: the API server does, and says so.
 """

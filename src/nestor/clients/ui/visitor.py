@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from nestor.api.objects import without_managers
-from nestor.clients.ui.pool import Pool
 from nestor.kube import Api, ApiError, Change, Informer, Kind, UserContext
 from nestor.kube.pages import Trim
 
@@ -47,11 +46,10 @@ class _Watch:
 
 
 class Hub:
-    """The watches of one identity. `pool`: of the server, if it has others."""
+    """The watches of one identity."""
 
-    def __init__(self, api: Api, *, pool: Pool | None = None) -> None:
+    def __init__(self, api: Api) -> None:
         self._api = api
-        self.pool = pool or Pool()
         self._watches: dict[List, _Watch] = {}
 
     @property
@@ -81,8 +79,7 @@ class Hub:
             if idle is None:
                 raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
             self._end(idle)
-        trim = self.pool.share(item.trim)
-        informer = Informer(self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=trim)
+        informer = Informer(self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=item.trim)
         watch = self._watches[item] = _Watch(informer, asyncio.create_task(informer.run()))
 
         def tell(_: Change) -> None:

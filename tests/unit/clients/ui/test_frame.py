@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from nestor.clients.ui import frame
 from nestor.clients.ui.guard import HEADERS
-from nestor.clients.ui.pages.lists import write_row
+from nestor.clients.ui.pages.lists import keep_row
 from nestor.clients.ui.server import build_app
 from nestor.clients.ui.visitor import Hub, Visitor, find_always
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
@@ -112,7 +112,7 @@ async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:
     assert (kind, content["id"]) == ("part", "live_rows")
     assert content["digest"] == frame.digest(content["html"])
     view.tell()
-    view.content = view.content | {"rows": [write_row(builders.ready())]}
+    view.content = view.content | {"rows": [keep_row(builders.ready())["row"]]}
     view.tell()
     kind, content = await coming(events)
     assert ">shop</a>" in content["html"]
@@ -122,7 +122,7 @@ async def test_other_lists_are_looked_at_when_they_are_needed(rows: Told) -> Non
     view, events = rows
     await coming(events)
     view.has_moved = True
-    view.content = view.content | {"rows": [write_row(builders.ready())]}
+    view.content = view.content | {"rows": [keep_row(builders.ready())["row"]]}
     view.tell()
     assert ">shop</a>" in (await coming(events))[1]["html"]
     assert view.opened == 2
@@ -141,7 +141,10 @@ async def test_what_may_be_old_is_told_once_and_that_it_is_over(rows: Told) -> N
 async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: Told) -> None:
     view, events = rows
     await coming(events)
-    view.content = view.content | {"trouble": Forbidden(403, "Forbidden", "not any more"), "rows": [write_row(builders.ready())]}
+    view.content = view.content | {
+        "trouble": Forbidden(403, "Forbidden", "not any more"),
+        "rows": [keep_row(builders.ready())["row"]],
+    }
     view.tell()
     kind, content = await coming(events)
     assert (kind, content["message"]) == ("problem", "Not any more.")

@@ -9,8 +9,8 @@ import pytest
 from nestor.api import labels
 from nestor.clients.ui.models import actions, jobs, pods, progress
 from nestor.clients.ui.models.inputs import HIDDEN, list_parameters
-from nestor.clients.ui.models.jobs import build_row, list_newest, trim_for_rows
-from nestor.clients.ui.pages.lists import write_row, write_row_with_namespace
+from nestor.clients.ui.models.jobs import build_row, list_newest
+from nestor.clients.ui.pages.lists import keep_row, keep_row_with_namespace
 from tests.unit.clients.cli import builders
 
 
@@ -87,15 +87,12 @@ def test_the_newest_job_is_first() -> None:
     assert list_newest([old, new], 1) == [new]
 
 
-def test_a_list_of_jobs_keeps_no_appdefs_and_no_field_managers() -> None:
+def test_a_list_of_jobs_keeps_their_rows_and_what_orders_and_tells_them_apart() -> None:
     job = builders.ready()
-    job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
-    job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
-    before = build_row(job)
-    trimmed = trim_for_rows(job)
-    assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
-    assert "managedFields" not in trimmed["metadata"]
-    assert build_row(trimmed) == before
+    job["metadata"] |= {"managedFields": [{"manager": "kubectl"}], "resourceVersion": "1"}
+    kept = keep_row(job)
+    assert kept.keys() == {"metadata", "row"}
+    assert kept["metadata"].keys() == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
 
 
 def test_a_row_says_who_why_and_where() -> None:
@@ -106,8 +103,8 @@ def test_a_row_says_who_why_and_where() -> None:
     assert "no such host" in row.message
     row = build_row(builders.ready())
     assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
-    for write, is_anywhere in ((write_row, False), (write_row_with_namespace, True)):
-        assert (">team-a</span>" in write(job)) is is_anywhere
+    for keep, is_anywhere in ((keep_row, False), (keep_row_with_namespace, True)):
+        assert (">team-a</span>" in keep(job)["row"]) is is_anywhere
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://[", "ftp://x/", "", None, 5])

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, without_managers
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.clients.cli.view.facts import condition, describe_app, pick_line, url_of
 from nestor.clients.ui.models.progress import State, state_of
 
@@ -64,15 +64,6 @@ class Row:
     url: str
     created: str
     owner: str
-
-
-def trim_for_rows(job: Object) -> Object:
-    """Of a job, what `build_row` needs: AppDefs may be large, and jobs many."""
-    job = without_managers(job)
-    app = spec_of(job).get("app") or {}
-    if app.get("appDef"):
-        app["appDef"] = {"name": app["appDef"].get("name")}
-    return job
 
 
 def list_newest(jobs: Iterable[Object], most: int) -> list[Object]:

@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from markupsafe import Markup
 
 from nestor.api.objects import Object
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import apps, launch
-from nestor.clients.ui.models.jobs import build_row, list_newest, trim_for_rows
-from nestor.clients.ui.pool import once
+from nestor.clients.ui.models.jobs import build_row, list_newest
 from nestor.clients.ui.visitor import List, Visitor, find_visitor
 from nestor.kube import Forbidden, kinds
 
@@ -42,12 +40,18 @@ async def show_icon(request: web.Request) -> web.Response:
     return web.Response(body=content, content_type=kind, headers=headers)
 
 
-def write_row(job: Object) -> Markup:
-    return frame.write("job", build_row(job), False)
+def keep_row(job: Object) -> Object:
+    """Of a job, its row: jobs are many, and it is written once for each change, not for each time that a page is."""
+    return _keep(job, is_anywhere=False)
 
 
-def write_row_with_namespace(job: Object) -> Markup:
-    return frame.write("job", build_row(job), True)
+def keep_row_with_namespace(job: Object) -> Object:
+    return _keep(job, is_anywhere=True)
+
+
+def _keep(job: Object, *, is_anywhere: bool) -> Object:
+    kept = {key: job["metadata"].get(key) for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")}
+    return {"metadata": kept, "row": frame.write("job", build_row(job), is_anywhere)}
 
 
 class Jobs:
@@ -60,11 +64,10 @@ class Jobs:
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        write = write_row if self._namespace else write_row_with_namespace
-        jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=trim_for_rows)
+        jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=keep_row if self._namespace else keep_row_with_namespace)
         async with visitor.hub.use(jobs, on_change) as found:
             yield lambda: {
-                "rows": [once(write, job) for job in list_newest(found, ROWS)],
+                "rows": [job["row"] for job in list_newest(found, ROWS)],
                 "more": max(0, len(found.store) - ROWS),
                 "trouble": found.trouble,
                 "namespace": self._namespace or ALL,
