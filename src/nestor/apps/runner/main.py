@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nestor.api.contracts import runner as contract
 from nestor.api.contracts.runner import Exit
+from nestor.api.observed import RunStatus
 from nestor.apps.runner import guard, processes
 from nestor.apps.runner.attempt import Clock
 from nestor.apps.runner.record import Record, Superseded
@@ -20,7 +21,7 @@ from nestor.apps.runner.run import Runner
 from nestor.apps.runner.settling import NoApi, Settling, wait_for_api
 from nestor.apps.runner.types import TYPES, Executor
 from nestor.apps.runner.workspace import Place, Workspace
-from nestor.apps.steps import Plan, Run
+from nestor.apps.steps import Plan
 from nestor.kube import Api, ApiError
 from nestor.kube.process import run_until_signal
 
@@ -117,7 +118,7 @@ async def _run(plan: Plan, place: Place) -> int:
     return _conclude(run, clock.seconds() - start)
 
 
-def _conclude(run: Run, elapsed: float) -> int:
+def _conclude(run: RunStatus, elapsed: float) -> int:
     if run.state == "Succeeded":
         show(f"all steps succeeded in {elapsed:.1f} s")
         return Exit.SUCCEEDED

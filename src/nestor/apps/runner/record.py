@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from pydantic import ValidationError
-
 from nestor.api.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE, RECORD_OWNER_KEY
 from nestor.api.objects import Object
+from nestor.api.observed import RunStatus
 from nestor.apps.runner.attempt import Clock
-from nestor.apps.steps import Run
+from nestor.apps.steps import state
 from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
 
 WRITE_LIMIT_SECONDS = 60.0
@@ -33,18 +32,18 @@ class Record:
         self._owner = uuid.uuid4().hex
         self._predecessor: str | None = None
 
-    async def load(self) -> Run | None:
+    async def load(self) -> RunStatus | None:
         """The run of an earlier runner; None when there is none, or none that can be read."""
         found = await self._find()
         if found is None:
             return None
         self._predecessor = _owner_of(found)
         try:
-            return Run.model_validate_json((found.get("data") or {}).get(RECORD_KEY, ""))
-        except ValidationError:
+            return state.read((found.get("data") or {}).get(RECORD_KEY, ""))
+        except (ValueError, RecursionError):
             return None
 
-    async def save(self, run: Run) -> None:
+    async def save(self, run: RunStatus) -> None:
         """Write the run. Raises `ApiError` when the API stays away or refuses, `Superseded` when another has taken over."""
         deadline = self._clock.seconds() + WRITE_LIMIT_SECONDS
         while True:
@@ -58,14 +57,14 @@ class Record:
                     raise
             await self._clock.sleep(RETRY_SECONDS)
 
-    async def _write(self, run: Run) -> None:
+    async def _write(self, run: RunStatus) -> None:
         found = await self._find()
         meta = {"name": RECORD_NAME, "namespace": RECORD_NAMESPACE}
         if found is not None:
             if _owner_of(found) not in (None, self._owner, self._predecessor):
                 raise Superseded("another runner has taken over; this one stops")
             meta["resourceVersion"] = found["metadata"]["resourceVersion"]
-        data = {RECORD_KEY: run.to_json(), RECORD_OWNER_KEY: self._owner}
+        data = {RECORD_KEY: state.write(run), RECORD_OWNER_KEY: self._owner}
         body: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
         await (self._api.create if found is None else self._api.replace)(kinds.CONFIG_MAP, body)
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from nestor.api.contracts.runner import MESSAGE_LIMIT
+from nestor.api.observed import RunStatus
 from nestor.apps.runner import command
 from nestor.apps.runner.attempt import Attempt, Clock, Execute, Show, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.types import TYPES
-from nestor.apps.steps import Plan, Run, Step, state
+from nestor.apps.steps import Plan, Step, state
 
 INTERRUPT_LIMIT_SECONDS = 5.0
 
@@ -18,14 +19,16 @@ INTERRUPT_LIMIT_SECONDS = 5.0
 class Runner:
     """Runs a plan from wherever its record says it is; `save` writes the record."""
 
-    def __init__(self, plan: Plan, save: Callable[[Run], Awaitable[None]], execute: Execute, clock: Clock, show: Show) -> None:
+    def __init__(
+        self, plan: Plan, save: Callable[[RunStatus], Awaitable[None]], execute: Execute, clock: Clock, show: Show
+    ) -> None:
         self._plan = plan
         self._save = save
         self._execute = execute
         self._clock = clock
         self._show = show
 
-    async def run(self, earlier: Run | None) -> Run:
+    async def run(self, earlier: RunStatus | None) -> RunStatus:
         """Run all that is left; returns the finished run. Cancelled, it records where it was stopped."""
         run = state.resume(self._plan, earlier, self._clock.now())
         self._show(self._describe(run, earlier))
@@ -34,7 +37,7 @@ class Runner:
             for step, status in zip(self._plan.steps, run.steps, strict=True):
                 if status.state == "Failed":  # An earlier runner died in it once too often.
                     self._say(step, f"failed: {status.message}")
-        while (index := run.current()) is not None:
+        while (index := state.find_current(run)) is not None:
             step, status = self._plan.steps[index], run.steps[index]
             if status.state == "Retrying" and step.retry_sleep_seconds:
                 self._say(step, f"attempt {status.attempt + 1} of {status.max_attempts} in {step.retry_sleep_seconds} s")
@@ -51,7 +54,7 @@ class Runner:
             await self._save_result(run)
         return run
 
-    def _describe(self, run: Run, earlier: Run | None) -> str:
+    def _describe(self, run: RunStatus, earlier: RunStatus | None) -> str:
         done = sum(step.state == "Succeeded" for step in run.steps)
         if run.state != "Running":
             return f"this plan has already been run: {run.state}"
@@ -62,7 +65,7 @@ class Runner:
             return f"resuming after {done} of {len(run.steps)} steps"
         return f"{len(run.steps)} {'step' if len(run.steps) == 1 else 'steps'} to run"
 
-    async def _attempt(self, run: Run, index: int) -> Run:
+    async def _attempt(self, run: RunStatus, index: int) -> RunStatus:
         step, status = self._plan.steps[index], run.steps[index]
         count = f", attempt {status.attempt} of {status.max_attempts}" if status.max_attempts > 1 else ""
         self._say(step, f"step {index + 1} of {len(run.steps)}: {TYPES[step.type].describe(step)}{count}")
@@ -89,7 +92,7 @@ class Runner:
             is_final=outcome.exit_code in step.final_exit_codes,
         )
 
-    async def _save_result(self, run: Run) -> None:
+    async def _save_result(self, run: RunStatus) -> None:
         """Stopped meanwhile, the runner tries once more: without it, the step would be repeated."""
         try:
             await self._save(run)
@@ -97,7 +100,7 @@ class Runner:
             await self._save_at_last(run, "the step's result")
             raise
 
-    async def _save_at_last(self, run: Run, what: str) -> None:
+    async def _save_at_last(self, run: RunStatus, what: str) -> None:
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
                 await self._save(run)

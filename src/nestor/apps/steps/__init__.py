@@ -8,18 +8,5 @@ from nestor.apps.steps.appdef import build_plan, list_warnings
 from nestor.apps.steps.parameters import Parameters
 from nestor.apps.steps.parameters import check as check_parameters
 from nestor.apps.steps.plan import Helm, Plan, PlanError, Remote, Step
-from nestor.apps.steps.state import Run, StepRun
 
-__all__ = [
-    "Helm",
-    "Parameters",
-    "Plan",
-    "PlanError",
-    "Remote",
-    "Run",
-    "Step",
-    "StepRun",
-    "build_plan",
-    "check_parameters",
-    "list_warnings",
-]
+__all__ = ["Helm", "Parameters", "Plan", "PlanError", "Remote", "Step", "build_plan", "check_parameters", "list_warnings"]

@@ -6,65 +6,40 @@ A run is the runner's memory: what it says Succeeded is never run again while it
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from dataclasses import replace
+from typing import Any
 
-from pydantic import Field
-
-from nestor.apps.steps.plan import Model, Plan, Step
-
-RunState = Literal["Running", "Succeeded", "Failed"]
-StepState = Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"]
+from nestor.api import data
+from nestor.api.observed import RunStatus, StepStatus
+from nestor.apps.steps.plan import Plan, Step
 
 VERSION = 1
 START_LIMIT = 3
 """How often one attempt is started. If the runner died in it that often, the step is to blame."""
 
 
-class StepRun(Model):
-    """Progress of one step. `message` holds the last lines of a failure, or why the attempt is repeated."""
-
-    name: str
-    type: str
-    hash: str = ""
-    """Of the plan's step when this was recorded."""
-    state: StepState = "Pending"
-    attempt: int = 0
-    max_attempts: int = 1
-    starts: int = 0
-    """How often the current attempt was begun by a runner that did not say that it stopped."""
-    start_time: str | None = None
-    completion_time: str | None = None
-    exit_code: int | None = None
-    sha256: str | None = None
-    """Of what the step downloaded."""
-    message: str = ""
+def write(run: RunStatus) -> str:
+    return json.dumps(data.write(run), ensure_ascii=False)
 
 
-class Run(Model):
-    """Progress of the plan with this `hash`."""
-
-    version: int = Field(default=VERSION, ge=1)
-    hash: str
-    base: str = ""
-    state: RunState = "Running"
-    steps: tuple[StepRun, ...]
-
-    def to_json(self) -> str:
-        """`run.json`. Unknown values are left out: the schema of the status that it is copied to allows no null."""
-        return self.model_dump_json(by_alias=True, exclude_none=True)
-
-    def current(self) -> int | None:
-        """Index of the step to run next; None when the run is over."""
-        if self.state != "Running":
-            return None
-        return next((index for index, step in enumerate(self.steps) if step.state != "Succeeded"), None)
+def read(text: str) -> RunStatus:
+    """Raises `ValueError`, `RecursionError`."""
+    return data.read(RunStatus, json.loads(text))
 
 
-def begin(plan: Plan) -> Run:
-    return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(_await(step) for step in plan.steps)))
+def find_current(run: RunStatus) -> int | None:
+    """Index of the step to run next; None when the run is over."""
+    if run.state != "Running":
+        return None
+    return next((index for index, step in enumerate(run.steps) if step.state != "Succeeded"), None)
 
 
-def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
+def begin(plan: Plan) -> RunStatus:
+    return _conclude(RunStatus(version=VERSION, hash=plan.hash, base=plan.base, steps=[_await(step) for step in plan.steps]))
+
+
+def resume(plan: Plan, earlier: RunStatus | None, time: str) -> RunStatus:
     """The run to continue with, after a runner that stopped, died, or had another plan.
 
     The same plan continues where it was. Another plan on the same base keeps what Succeeded up to the first step that changed or
@@ -78,15 +53,13 @@ def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
         return begin(plan)
     kept = count_unchanged(plan, earlier)
     steps = [
-        earlier.steps[index].model_copy(update={"name": step.name, "max_attempts": step.max_attempts})
-        if index < kept
-        else _await(step)
+        replace(earlier.steps[index], name=step.name, max_attempts=step.max_attempts) if index < kept else _await(step)
         for index, step in enumerate(plan.steps)
     ]
-    return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(steps)))
+    return _conclude(RunStatus(version=VERSION, hash=plan.hash, base=plan.base, steps=steps))
 
 
-def count_unchanged(plan: Plan, earlier: Run) -> int:
+def count_unchanged(plan: Plan, earlier: RunStatus) -> int:
     """How many steps at the beginning Succeeded and are the same in `plan`."""
     for index, (step, done) in enumerate(zip(plan.steps, earlier.steps, strict=False)):
         if done.state != "Succeeded" or done.hash != step.hash:
@@ -94,7 +67,7 @@ def count_unchanged(plan: Plan, earlier: Run) -> int:
     return min(len(plan.steps), len(earlier.steps))
 
 
-def start_attempt(run: Run, index: int, time: str) -> Run:
+def start_attempt(run: RunStatus, index: int, time: str) -> RunStatus:
     """The step's next attempt begins. One that was interrupted (still Running) is repeated and not counted twice."""
     step = run.steps[index]
     is_repeated = step.state == "Running"
@@ -103,13 +76,13 @@ def start_attempt(run: Run, index: int, time: str) -> Run:
         index,
         state="Running",
         attempt=step.attempt if is_repeated else step.attempt + 1,
-        starts=step.starts + 1 if is_repeated else 1,
+        starts=(step.starts or 0) + 1 if is_repeated else 1,
         start_time=step.start_time or time,
         exit_code=None,
     )
 
 
-def succeed(run: Run, index: int, time: str, *, sha256: str | None = None) -> Run:
+def succeed(run: RunStatus, index: int, time: str, *, sha256: str | None = None) -> RunStatus:
     """The step is done; after the last one the run is."""
     return _conclude(
         _change(run, index, state="Succeeded", starts=0, completion_time=time, exit_code=0, sha256=sha256, message="")
@@ -117,8 +90,15 @@ def succeed(run: Run, index: int, time: str, *, sha256: str | None = None) -> Ru
 
 
 def fail_attempt(
-    run: Run, index: int, time: str, *, exit_code: int | None, message: str, is_final: bool = False, sha256: str | None = None
-) -> Run:
+    run: RunStatus,
+    index: int,
+    time: str,
+    *,
+    exit_code: int | None,
+    message: str,
+    is_final: bool = False,
+    sha256: str | None = None,
+) -> RunStatus:
     """The attempt failed: the step is Retrying while attempts are left, otherwise it and the run are Failed.
 
     `is_final` is for what repeating cannot help. Later steps stay Pending.
@@ -129,27 +109,27 @@ def fail_attempt(
     failed = _change(
         run, index, state="Failed", starts=0, completion_time=time, exit_code=exit_code, sha256=sha256, message=message
     )
-    return failed.model_copy(update={"state": "Failed"})
+    return replace(failed, state="Failed")
 
 
-def interrupt(run: Run, index: int) -> Run:
+def interrupt(run: RunStatus, index: int) -> RunStatus:
     """The runner was asked to stop during an attempt; the state stays Running, so that the attempt is repeated.
 
     That start does not count: it is nobody's fault.
     """
     step = run.steps[index]
     message = f"the runner was stopped during attempt {step.attempt}; the attempt is repeated when it is back"
-    return _change(run, index, starts=max(0, step.starts - 1), message=message)
+    return _change(run, index, starts=max(0, (step.starts or 0) - 1), message=message)
 
 
-def _await(step: Step) -> StepRun:
-    return StepRun(name=step.name, type=step.type, hash=step.hash, max_attempts=step.max_attempts)
+def _await(step: Step) -> StepStatus:
+    return StepStatus(name=step.name, type=step.type, hash=step.hash, max_attempts=step.max_attempts)
 
 
-def _fail_deadly_attempt(run: Run, time: str) -> Run:
+def _fail_deadly_attempt(run: RunStatus, time: str) -> RunStatus:
     """An attempt in which the runner died again and again is the step's last: a retry would not help."""
-    index = run.current()
-    if index is None or run.steps[index].state != "Running" or run.steps[index].starts < START_LIMIT:
+    index = find_current(run)
+    if index is None or run.steps[index].state != "Running" or (run.steps[index].starts or 0) < START_LIMIT:
         return run
     step = run.steps[index]
     message = (
@@ -159,11 +139,11 @@ def _fail_deadly_attempt(run: Run, time: str) -> Run:
     return fail_attempt(run, index, time, exit_code=None, message=message, is_final=True)
 
 
-def _conclude(run: Run) -> Run:
+def _conclude(run: RunStatus) -> RunStatus:
     is_over = all(step.state == "Succeeded" for step in run.steps)
-    return run.model_copy(update={"state": "Succeeded"}) if is_over else run
+    return replace(run, state="Succeeded") if is_over else run
 
 
-def _change(run: Run, index: int, **changes: object) -> Run:
-    step = run.steps[index].model_copy(update=changes)
-    return run.model_copy(update={"steps": (*run.steps[:index], step, *run.steps[index + 1 :])})
+def _change(run: RunStatus, index: int, **changes: Any) -> RunStatus:
+    step = replace(run.steps[index], **changes)
+    return replace(run, steps=[*run.steps[:index], step, *run.steps[index + 1 :]])

@@ -8,15 +8,16 @@ import pytest
 
 from nestor.api.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE, RECORD_OWNER_KEY
 from nestor.api.objects import Object
+from nestor.api.observed import RunStatus
 from nestor.apps.runner.record import Record, Superseded
-from nestor.apps.steps import Run
+from nestor.apps.steps import state
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from tests.fakes.api import MemoryApi
 from tests.unit.apps.runner.test_run import FakeClock
 
 
-def run(name: str) -> Run:
-    return Run(hash=name, steps=())
+def run(name: str) -> RunStatus:
+    return RunStatus(hash=name)
 
 
 def put(api: MemoryApi, **data: str) -> None:
@@ -26,7 +27,7 @@ def put(api: MemoryApi, **data: str) -> None:
 
 def look(api: MemoryApi) -> str:
     found = api.look(kinds.CONFIG_MAP, RECORD_NAME, RECORD_NAMESPACE) or {}
-    return Run.model_validate_json(found["data"][RECORD_KEY]).hash
+    return state.read(found["data"][RECORD_KEY]).hash
 
 
 def record_of(api: MemoryApi) -> Record:
@@ -58,7 +59,7 @@ async def test_an_outage_is_waited_out(api: MemoryApi, record: Record) -> None:
     assert (look(api), failures) == ("ours", [])
 
 
-@pytest.mark.parametrize("data", [{RECORD_KEY: run("ours").to_json()}, {}, {RECORD_KEY: "no JSON"}])
+@pytest.mark.parametrize("data", [{RECORD_KEY: state.write(run("ours"))}, {}, {RECORD_KEY: "no JSON"}])
 async def test_a_record_that_nobody_signed_is_written_over(api: MemoryApi, record: Record, data: dict[str, str]) -> None:
     await record.save(run("ours"))
     put(api, **data)

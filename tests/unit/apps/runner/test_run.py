@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
+from nestor.api.observed import RunStatus
 from nestor.apps.runner.attempt import Attempt, Clock, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.run import Runner
-from nestor.apps.steps import Plan, Run, Step, state
+from nestor.apps.steps import Plan, Step, state
 
 
 class FakeClock(Clock):
@@ -36,12 +37,12 @@ class Stage:
         self.outcomes = outcomes
         self.executed: list[str] = []
         self.numbers: list[int] = []
-        self.saved: list[Run] = []
+        self.saved: list[RunStatus] = []
         self.log: list[str] = []
         self.clock = FakeClock()
         self.hangs = asyncio.Event()
 
-    async def save(self, run: Run) -> None:
+    async def save(self, run: RunStatus) -> None:
         self.saved.append(run)
 
     async def execute(self, attempt: Attempt) -> Outcome:
@@ -58,7 +59,7 @@ class Stage:
         self.clock.time += 1.5
         return outcome
 
-    async def run(self, earlier: Run | None = None) -> Run:
+    async def run(self, earlier: RunStatus | None = None) -> RunStatus:
         return await Runner(self.plan, self.save, self.execute, self.clock, self.log.append).run(earlier)
 
     def transitions(self) -> list[str]:
@@ -150,7 +151,7 @@ async def test_a_stopped_runner_records_where_and_the_next_one_repeats_only_that
 class SlowStage(Stage):
     """Whose API server does not answer to the write of a step's result, the first time."""
 
-    async def save(self, run: Run) -> None:
+    async def save(self, run: RunStatus) -> None:
         if run.steps[0].state == "Succeeded" and not self.hangs.is_set():
             self.hangs.set()
             await asyncio.Event().wait()
