@@ -18,8 +18,8 @@ from typing import Any, Literal
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from nestor.api.backend_kinds import Hop
 from nestor.api.objects import Object
-from nestor.overflow.interlink.settings import Hop
 
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 

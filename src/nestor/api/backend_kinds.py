@@ -10,6 +10,8 @@ from nestor.api.base import LabelKey, NodeLabels, ObjectName, list_map, rule, ru
 from nestor.api.model import Model, SecretKey, Url, ruled
 from nestor.api.patterns import check_pattern
 
+Hop = Literal["Server", "Plugin"]
+
 
 class Oidc(Model):
     """OIDC client credentials: a token is fetched from the identity provider, and renewed before it expires."""
@@ -67,7 +69,7 @@ class Interlink(Model):
     )
 
     url: Url = Field(description="URL of the interLink API server, or of the plugin.")
-    hop: Literal["Server", "Plugin"] = Field(
+    hop: Hop = Field(
         "Server",
         description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server in "
         "front of it. Defaults to `Server`.",

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema_rs
 import yaml
 
+from nestor.api.backend_kinds import Hop
 from nestor.api.objects import Object
-from nestor.overflow.interlink.settings import Hop
 
 PATH = Path(__file__).parents[3] / "docs" / "interlink.openapi.yaml"
 _HOP = "x-interlink-hop"

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.strategies import SearchStrategy
 from schemathesis import Case, GenerationMode
 
+from nestor.api.backend_kinds import Hop
 from nestor.api.objects import Object
-from nestor.overflow.interlink.settings import Hop
 from tests.conformance.interlink.description import load
 
 OPERATIONS: list[tuple[Hop, str, str]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.overflow.backend import LightBackend
+from nestor.api.backend_kinds import Interlink
 from nestor.api.objects import Object
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Settings
@@ -17,7 +18,7 @@ def build_pod(uid: str) -> Object:
 async def test_pods_run_and_end() -> None:
     backend, pods = LightBackend(), [build_pod(f"u-{index}") for index in range(3)]
     async with backend.serve() as url:
-        provider = InterlinkProvider(Settings(url))
+        provider = InterlinkProvider(Settings(Interlink(url=url)))
         await provider.check()
         for pod in pods:
             await provider.create(pod, Inputs(is_new=True))

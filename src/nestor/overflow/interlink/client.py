@@ -9,6 +9,7 @@ import re
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
 from typing import Literal
 
 import aiohttp
@@ -52,10 +53,11 @@ class Client:
     """Talks to one backend. Close it when it is not needed any more."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings, own = settings, settings.own
         self._limits = settings.limits
-        self._tls = credentials.build_context(settings.tls) if settings.url.startswith("https:") else True
-        self._base = settings.url.rstrip("/")
+        self._tls = credentials.build_context(settings.tls) if own.url.startswith("https:") else True
+        self._server_name = own.tls.server_name if own.tls else None
+        self._base = own.url.rstrip("/")
         self._headers = {
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
@@ -63,8 +65,9 @@ class Client:
         }
         self._sessions: dict[_Purpose, aiohttp.ClientSession] = {}
         self._tokens: GivenTokens | OidcTokens = GivenTokens(settings.bearer)
-        if settings.oidc:
-            self._tokens = OidcTokens(lambda: self._session("identity"), settings.oidc, settings.limits)
+        if own.oidc:
+            session = partial(self._session, "identity")
+            self._tokens = OidcTokens(session, own.oidc, settings.client_secret, settings.limits)
 
     async def close(self) -> None:
         for session in self._sessions.values():
@@ -143,7 +146,7 @@ class Client:
                 headers=headers,
                 timeout=timeout,
                 allow_redirects=False,
-                server_hostname=self._settings.tls.server_name or None,
+                server_hostname=self._server_name,
             )
             with self._in_our_words(path):
                 async with call as answer:

@@ -18,10 +18,11 @@ from urllib.parse import quote_plus
 import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
+from nestor.api.backend_kinds import Oidc
 from nestor.api.contracts import addresses
 from nestor.kube import ApiError
 from nestor.kube.connection import Connection
-from nestor.overflow.interlink.settings import Limits, Oidc, Tls
+from nestor.overflow.interlink.settings import Limits, Tls
 from nestor.pods.providers.errors import Unauthorized, Unreachable, cut, hide
 
 _ANSWER_LIMIT = 64 * 1024
@@ -94,9 +95,10 @@ class _Refusal(BaseModel):
 class OidcTokens:
     """Tokens by client credentials (RFC 6749, 4.4). Times are this machine's own: a server's clock does not matter."""
 
-    def __init__(self, session: Callable[[], aiohttp.ClientSession], oidc: Oidc, limits: Limits) -> None:
+    def __init__(self, session: Callable[[], aiohttp.ClientSession], oidc: Oidc, secret: str, limits: Limits) -> None:
         self._session = session
         self._oidc = oidc
+        self._secret = secret
         self._limits = limits
         self._token = ""
         self._renew_at = 0.0
@@ -111,12 +113,12 @@ class OidcTokens:
 
     @property
     def secrets(self) -> list[str]:
-        return [self._token, self._oidc.client_secret]
+        return [self._token, self._secret]
 
     async def _fetch(self) -> None:
         form = {"grant_type": "client_credentials", "scope": " ".join(self._oidc.scopes), "audience": self._oidc.audience}
         # Encoded like form fields before they are joined: RFC 6749, 2.3.1.
-        pair = f"{quote_plus(self._oidc.client_id)}:{quote_plus(self._oidc.client_secret)}"
+        pair = f"{quote_plus(self._oidc.client_id)}:{quote_plus(self._secret)}"
         status, content = await self._ask({key: value for key, value in form.items() if value}, pair)
         if status in (400, 401, 403):
             raise Unauthorized(f"the token server refuses our credentials: {self._explain(content)}", status)

@@ -98,9 +98,9 @@ class InterlinkProvider:
         if refusals := build.find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
         wishes = list_wishes(pod)
-        allowed = choose(wishes, self._settings.allowed_annotations)
-        request = build.build_create(pod, given, {**self._settings.annotations, **allowed})
-        message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
+        allowed = choose(wishes, {item.key: item.pattern for item in self._settings.own.allowed_annotations})
+        request = build.build_create(pod, given, {**self._settings.own.annotations, **allowed})
+        message = request if self._settings.own.hop == "Server" else build.build_plugin_create(request)
         uid = pod["metadata"]["uid"]
         async with self._fates.hold(uid):
             made = await self._create(pod, json.dumps(message), is_repeated=not given.is_new or self._fates.was_sent(uid))
@@ -152,10 +152,10 @@ class InterlinkProvider:
         return {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
 
     async def discover(self) -> list[Shape] | None:
-        if self._settings.discovery == "None":
+        if self._settings.own.discovery == "None":
             return None
-        if self._settings.discovery == "Peers":
-            path = self._settings.peers_path
+        if self._settings.own.discovery == "Peers":
+            path = self._settings.own.peers_path
             return read_peers(await self._questions.probe("GET", path, room=self._limits.peers_bytes), path)
         shape = read_ping(await self._questions.ping())
         return [shape] if shape else None
@@ -220,7 +220,7 @@ class InterlinkProvider:
 
     async def _send_delete(self, pod: Object, body: str) -> None:
         try:
-            await self._client.ask("DELETE" if self._settings.hop == "Server" else "POST", "/delete", body)
+            await self._client.ask("DELETE" if self._settings.own.hop == "Server" else "POST", "/delete", body)
         except NotFound:
             await self._questions.ping()  # something on the way may have said so, which knows nothing of the backend
         except (Unauthorized, NotYet):

@@ -34,7 +34,7 @@ class Questions:
 
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
-        self._hop = settings.hop
+        self._hop = settings.own.hop
         self._silent: dict[str, float | None] = {}
         """Since when the backend has said nothing of a pod. None: it has ended or not taken it; silence means that."""
         self._first = 0

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
-Hop = Literal["Server", "Plugin"]
-"""What answers: interLink's API server, or a plugin without one."""
-
-Discovery = Literal["Ping", "Peers", "None"]
-"""Where the backend tells its resources: in the answer to `/pinglink`, in a list of peers as NuNet has it, or nowhere."""
-
-
-@dataclass(frozen=True)
-class Oidc:
-    """Client credentials of OAuth 2.0."""
-
-    token_url: str
-    client_id: str
-    client_secret: str = field(repr=False)
-    scopes: Sequence[str] = ()
-    audience: str = ""
+from nestor.api.backend_kinds import Interlink
 
 
 @dataclass(frozen=True)
@@ -31,8 +15,6 @@ class Tls:
     ca: str = ""
     certificate: str = field(default="", repr=False)
     key: str = field(default="", repr=False)
-    server_name: str = ""
-    """Name that the backend's certificate must have, if it is not that of the URL's host."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +47,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """One backend."""
-
-    url: str
-    hop: Hop = "Server"
-    discovery: Discovery = "Ping"
-    peers_path: str = "/resources"
-    oidc: Oidc | None = None
+    own: Interlink
+    """What the OverflowBackend says; the rest is what its Secrets hold."""
+    client_secret: str = field(default="", repr=False)
     bearer: Callable[[], str] | None = None
     """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
     tls: Tls = field(default_factory=Tls)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    """What each pod has there, whatever it says itself."""
-    allowed_annotations: Mapping[str, str] = field(default_factory=dict)
-    """What nested pods may set instead: patterns of values, by key."""
     limits: Limits = field(default_factory=Limits)

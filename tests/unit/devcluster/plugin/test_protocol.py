@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 
 from devcluster.plugin import server
 from devcluster.plugin.orders import Client
-from nestor.overflow.interlink.settings import Hop
+from nestor.api.backend_kinds import Hop
 from tests.conformance.interlink.generated import OPERATIONS, QUICK, requests
 from tests.unit.devcluster.plugin.idle import idle
 

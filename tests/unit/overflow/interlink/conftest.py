@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.backend_kinds import Interlink
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Limits, Settings
 from tests.fakes.interlink import FakeInterlink
@@ -33,11 +34,11 @@ class Backend:
         self.made: list[InterlinkProvider] = []
 
     def connect(self, **fields: Any) -> InterlinkProvider:
-        """A provider; `fields` are those of `Settings`, and those of `Limits` that are not to be quick."""
-        names = Limits.__dataclass_fields__.keys()
-        limits = replace(QUICK, **{key: fields.pop(key) for key in list(fields) if key in names})
-        given: dict[str, Any] = {"url": self.url, "hop": self.fake.hop, "limits": limits} | fields
-        self.made.append(InterlinkProvider(Settings(**given)))
+        """A provider; `fields` are those of the backend, of `Settings`, and of `Limits` that are not to be quick."""
+        limits = {key: fields.pop(key) for key in list(fields) if key in Limits.__dataclass_fields__}
+        others = {key: fields.pop(key) for key in list(fields) if key in Settings.__dataclass_fields__}
+        own = Interlink(**{"url": self.url, "hop": self.fake.hop} | fields)
+        self.made.append(InterlinkProvider(Settings(own, **others, limits=replace(QUICK, **limits))))
         return self.made[-1]
 
 

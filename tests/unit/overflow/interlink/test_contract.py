@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from nestor.api.backend_kinds import Hop, Interlink
 from nestor.api.objects import Object
 from nestor.overflow.interlink.provider import InterlinkProvider
-from nestor.overflow.interlink.settings import Hop, Settings
+from nestor.overflow.interlink.settings import Settings
 from nestor.pods.providers.base import Backend as AnyBackend
 from tests.conformance.providers.backend import BackendContract, BackendPlace
 from tests.conformance.providers.contract import LogsContract
@@ -60,7 +61,7 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[BackendPlace]:
         "resources": {"cpu": "8", "memory": "32Gi", "accelerators": [{"resourceType": "nvidia.com/gpu", "available": 2}]}
     }
     async with fake.serve() as url:
-        provider = InterlinkProvider(Settings(url, hop=hop, limits=QUICK))
+        provider = InterlinkProvider(Settings(Interlink(url=url, hop=hop), limits=QUICK))
         yield InterlinkPlace(fake, provider)
         await provider.close()
 

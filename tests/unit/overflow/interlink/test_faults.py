@@ -8,6 +8,7 @@ import json
 import pytest
 from aiohttp import web
 
+from nestor.api.backend_kinds import AllowedAnnotation
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object, annotations_of
 from nestor.overflow.interlink import client, questions
@@ -254,7 +255,9 @@ async def test_of_a_nested_pods_annotations_those_arrive_that_the_backend_allows
     backend: Backend, wish: Object, arrives: Object
 ) -> None:
     """Whoever breaks into a syncer may write annotations of host pods. They do not arrive."""
-    provider = backend.connect(annotations={"flags": "--time=1"}, allowed_annotations={"flags": "--time=[0-9]"})
+    provider = backend.connect(
+        annotations={"flags": "--time=1"}, allowed_annotations=[AllowedAnnotation(key="flags", pattern="--time=[0-9]")]
+    )
     own, pod = {"nestor.dev/nested-name": "a"}, build_pod()
     written = {"nestor.dev/backend-annotations": json.dumps(wish), "flags": "--time=8", "pre-exec": "rm -r ~"}
     pod["metadata"] |= {"annotations": own | written, "labels": {"nestor.dev/nested-uid": "n"}}

@@ -12,10 +12,10 @@ from aiohttp import web
 from hypothesis import given
 
 from nestor.api import times
+from nestor.api.backend_kinds import Hop
 from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity
 from nestor.overflow.interlink.provider import InterlinkProvider
-from nestor.overflow.interlink.settings import Hop
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import ProviderError
 from tests.conformance.interlink.description import find_faults

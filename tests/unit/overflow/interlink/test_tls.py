@@ -12,10 +12,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from nestor.api import times
+from nestor.api import backend_kinds, times
+from nestor.api.backend_kinds import Interlink, Oidc
+from nestor.api.model import SecretKey
 from nestor.cluster.certificates import Pair, new_authority, new_leaf
 from nestor.overflow.interlink.provider import InterlinkProvider
-from nestor.overflow.interlink.settings import Oidc, Settings, Tls
+from nestor.overflow.interlink.settings import Settings, Tls
 from nestor.pods.providers.errors import Unreachable
 from tests.unit.overflow.interlink.conftest import QUICK
 
@@ -60,10 +62,16 @@ async def serve(folder: Path, host: str, mode: ssl.VerifyMode = ssl.CERT_REQUIRE
         await server.close()
 
 
+def connect(url: str, token_url: str | None = None) -> Interlink:
+    secret = SecretKey(name="a", key="b")
+    oidc = Oidc(token_url=token_url, client_id="id", client_secret_ref=secret) if token_url else None
+    return Interlink(url=url, oidc=oidc)
+
+
 async def test_a_token_server_may_have_the_backends_authority_and_sees_no_certificate_of_ours(tmp_path: Path) -> None:
     tls = Tls(ca=CA, **OURS)
     async with serve(tmp_path, "127.0.0.1", ssl.CERT_OPTIONAL) as (url, shown):
-        provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK, oidc=Oidc(f"{url}/token", "id", "secret")))
+        provider = InterlinkProvider(Settings(connect(url, f"{url}/token"), "secret", tls=tls, limits=QUICK))
         await provider.check()
         await provider.close()
     token, ping = shown
@@ -72,22 +80,23 @@ async def test_a_token_server_may_have_the_backends_authority_and_sees_no_certif
 
 
 @pytest.mark.parametrize(
-    ("host", "tls", "is_well"),
+    ("host", "server_name", "tls", "is_well"),
     [
-        ("127.0.0.1", Tls(ca=CA, **OURS), True),
-        ("backend.example", Tls(ca=CA, server_name="backend.example", **OURS), True),
-        ("backend.example", Tls(ca=CA, **OURS), False),
-        ("127.0.0.1", Tls(ca=OTHER.certificate.decode(), **OURS), False),
-        ("127.0.0.1", Tls(**OURS), False),
-        ("127.0.0.1", Tls(ca=CA, **client_of(OTHER)), False),
-        ("127.0.0.1", Tls(ca=CA), False),
+        ("127.0.0.1", None, Tls(ca=CA, **OURS), True),
+        ("backend.example", "backend.example", Tls(ca=CA, **OURS), True),
+        ("backend.example", None, Tls(ca=CA, **OURS), False),
+        ("127.0.0.1", None, Tls(ca=OTHER.certificate.decode(), **OURS), False),
+        ("127.0.0.1", None, Tls(**OURS), False),
+        ("127.0.0.1", None, Tls(ca=CA, **client_of(OTHER)), False),
+        ("127.0.0.1", None, Tls(ca=CA), False),
     ],
 )
 async def test_both_sides_must_show_a_certificate_of_the_right_authority(
-    tmp_path: Path, host: str, tls: Tls, is_well: bool
+    tmp_path: Path, host: str, server_name: str | None, tls: Tls, is_well: bool
 ) -> None:
     async with serve(tmp_path, host) as (url, _):
-        provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK))
+        own = Interlink(url=url, tls=backend_kinds.Tls(server_name=server_name))
+        provider = InterlinkProvider(Settings(own, tls=tls, limits=QUICK))
         if is_well:
             await provider.check()
         else:
@@ -106,7 +115,7 @@ async def test_both_sides_must_show_a_certificate_of_the_right_authority(
 )
 def test_what_is_no_certificate_with_its_key_is_refused_without_showing_it(tls: Tls) -> None:
     with pytest.raises(ValueError, match="`tls` must contain") as caught:
-        InterlinkProvider(Settings("https://backend.example", tls=tls))
+        InterlinkProvider(Settings(connect("https://backend.example"), tls=tls))
     assert not tls.key or tls.key not in str(caught.value)
     assert tls.key not in repr(tls) or not tls.key
 
@@ -118,8 +127,8 @@ def test_what_is_no_certificate_with_its_key_is_refused_without_showing_it(tls: 
 async def test_no_metadata_service_is_asked_whoever_says_where_the_backend_is(host: str, part: str) -> None:
     """Names are looked up anew for each connection, and whoever answers for them may say what he likes."""
     url = f"http://{host}:1" if part == "url" else "https://127.0.0.1:1"
-    oidc = Oidc(f"https://{host}:1/token", "nestor", "s3cret-word") if part == "token" else None
-    provider = InterlinkProvider(Settings(url, oidc=oidc, limits=replace(QUICK, attempts=1)))
+    own = connect(url, f"https://{host}:1/token" if part == "token" else None)
+    provider = InterlinkProvider(Settings(own, "s3cret-word", limits=replace(QUICK, attempts=1)))
     try:
         with pytest.raises(Unreachable) as caught:
             await provider.check()

@@ -13,8 +13,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from nestor.api.backend_kinds import Interlink, Oidc
+from nestor.api.model import SecretKey
 from nestor.overflow.interlink import credentials as module
-from nestor.overflow.interlink.settings import Oidc
+from nestor.overflow.interlink.settings import Settings
 from nestor.pods.providers.errors import ProviderError, Unauthorized, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend, Clock
 
@@ -50,8 +52,9 @@ async def identity() -> AsyncIterator[TokenServer]:
         yield made
 
 
-def _oidc(identity: TokenServer, **fields: Any) -> Oidc:
-    return Oidc(**{"token_url": identity.url, "client_id": "nestor:1", "client_secret": SECRET} | fields)
+def _oidc(identity: TokenServer, **fields: Any) -> dict[str, Any]:
+    given = {"token_url": identity.url, "client_id": "nestor:1", "client_secret_ref": SecretKey(name="a", key="b")}
+    return {"oidc": Oidc(**given | fields), "client_secret": SECRET}
 
 
 def _used(backend: Backend) -> list[str]:
@@ -59,7 +62,7 @@ def _used(backend: Backend) -> list[str]:
 
 
 async def test_a_token_is_fetched_once_for_all_requests(backend: Backend, identity: TokenServer) -> None:
-    provider = backend.connect(oidc=_oidc(identity, scopes=("pods", "logs"), audience="interlink"))
+    provider = backend.connect(**_oidc(identity, scopes=("pods", "logs"), audience="interlink"))
     await asyncio.gather(*(provider.check() for _ in range(5)))
     await provider.check()
     assert set(_used(backend)) == {"Bearer token-number-0"}
@@ -87,7 +90,7 @@ async def test_tokens_are_renewed_before_they_expire(
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
     identity.seconds = seconds
-    provider = backend.connect(oidc=_oidc(identity))
+    provider = backend.connect(**_oidc(identity))
     await provider.check()
     clock.now += after
     await provider.check()
@@ -95,7 +98,7 @@ async def test_tokens_are_renewed_before_they_expire(
 
 
 async def test_a_token_that_the_backend_refuses_is_replaced_once(backend: Backend, identity: TokenServer) -> None:
-    provider = backend.connect(oidc=_oidc(identity))
+    provider = backend.connect(**_oidc(identity))
     await provider.check()
 
     async def refuse(request: web.Request) -> web.StreamResponse | None:
@@ -141,7 +144,7 @@ async def test_token_servers_that_grant_nothing_are_told_apart(
 
     identity.answer = answer
     with pytest.raises(error) as caught:
-        await backend.connect(oidc=_oidc(identity)).check()
+        await backend.connect(**_oidc(identity)).check()
     assert words in caught.value.message
     assert SECRET not in caught.value.message
     assert backend.fake.asked == []
@@ -154,15 +157,15 @@ async def test_a_token_server_that_does_not_answer_is_named(backend: Backend, id
 
     identity.answer = hang
     with pytest.raises(Unreachable, match=r"in time|the token server does not answer"):
-        await backend.connect(oidc=_oidc(identity), call_seconds=0.1).check()
+        await backend.connect(**_oidc(identity), call_seconds=0.1).check()
     with pytest.raises(Unreachable, match="the token server does not answer"):
-        await backend.connect(oidc=_oidc(identity, token_url="http://127.0.0.1:1/token")).check()
+        await backend.connect(**_oidc(identity, token_url="http://127.0.0.1:1/token")).check()
 
 
 async def test_secrets_are_not_logged(backend: Backend, identity: TokenServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     given = "a-token-from-a-file"
-    for provider in (backend.connect(oidc=_oidc(identity)), backend.connect(bearer=lambda: given)):
+    for provider in (backend.connect(**_oidc(identity)), backend.connect(bearer=lambda: given)):
         await provider.check()
         backend.fake.fault = _refuse
         with pytest.raises(Unauthorized):
@@ -178,4 +181,4 @@ async def _refuse(_: web.Request) -> web.StreamResponse | None:
 
 
 def test_secrets_are_not_part_of_what_settings_print(identity: TokenServer) -> None:
-    assert SECRET not in repr(_oidc(identity))
+    assert SECRET not in repr(Settings(Interlink(url=identity.url), SECRET))

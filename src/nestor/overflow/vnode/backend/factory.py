@@ -106,30 +106,19 @@ def find_patience(spec: OverflowBackendSpec) -> float:
 
 def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
     from nestor.overflow.interlink.provider import InterlinkProvider
-    from nestor.overflow.interlink.settings import Limits, Oidc, Settings, Tls
+    from nestor.overflow.interlink.settings import Limits, Settings, Tls
 
-    oidc, token, tls = own.oidc, own.token_ref, Tls()
+    token, tls = own.token_ref, Tls()
     if own.tls is not None:
         name = own.tls.client_certificate_secret_name
-        tls = Tls(
-            secrets.read_ref(own.tls.ca_ref),
-            secrets.read(name, "tls.crt") if name else "",
-            secrets.read(name, "tls.key") if name else "",
-            own.tls.server_name or "",
-        )
+        pair = (secrets.read(name, "tls.crt"), secrets.read(name, "tls.key")) if name else ("", "")
+        tls = Tls(secrets.read_ref(own.tls.ca_ref), *pair)
     settings = Settings(
-        own.url,
-        own.hop,
-        own.discovery,
-        own.peers_path,
-        oidc=Oidc(oidc.token_url, oidc.client_id, secrets.read_ref(oidc.client_secret_ref), oidc.scopes, oidc.audience or "")
-        if oidc
-        else None,
-        bearer=partial(_read_token, secrets, token.name, token.key) if token else None,
-        tls=tls,
-        annotations=own.annotations,
-        allowed_annotations={item.key: item.pattern for item in own.allowed_annotations},
-        limits=Limits(call_seconds=own.timeout_seconds),
+        own,
+        secrets.read_ref(own.oidc.client_secret_ref if own.oidc else None),
+        partial(_read_token, secrets, token.name, token.key) if token else None,
+        tls,
+        Limits(call_seconds=own.timeout_seconds),
     )
     return InterlinkProvider(settings)
 

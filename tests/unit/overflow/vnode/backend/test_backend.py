@@ -221,10 +221,8 @@ async def test_the_provider_has_what_the_backend_says() -> None:
     made = await load(api, *spec.secret_names())
     assert spec.interlink is not None
     found = cast(InterlinkProvider, factory._build_interlink(spec.interlink, made))._settings
-    assert (found.hop, found.discovery, found.peers_path, found.limits.call_seconds) == ("Plugin", "Peers", "/peers", 7)
-    assert found.oidc is not None
-    assert (found.oidc.client_id, found.oidc.client_secret) == ("me", "s3cret")
-    assert (found.tls.ca, found.tls.server_name) == (authority, "inner")
+    assert found.own == spec.interlink
+    assert (found.client_secret, found.tls.ca, found.limits.call_seconds) == ("s3cret", authority, 7)
     assert (factory.find_period(spec), factory.find_patience(spec)) == (3, 7)
 
 
