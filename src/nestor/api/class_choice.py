@@ -27,5 +27,4 @@ def find_default(items: Iterable[Object]) -> str:
     marked = [item["metadata"] for item in items if annotations_of(item).get(labels.DEFAULT_CLASS) == "true"]
     # Of two from the same second, the first by name.
     marked.sort(key=lambda meta: str(meta["name"]))
-    newest = max((str(meta.get("creationTimestamp", "")) for meta in marked), default="")
-    return next((str(meta["name"]) for meta in marked if meta.get("creationTimestamp", "") == newest), FALLBACK)
+    return str(max(marked, key=lambda meta: str(meta.get("creationTimestamp", "")), default={"name": FALLBACK})["name"])

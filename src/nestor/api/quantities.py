@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+_LARGE = "kMGTPE"
 _SUFFIXES = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "": Decimal(1),
-    "k": Decimal(10) ** 3,
-    "M": Decimal(10) ** 6,
-    "G": Decimal(10) ** 9,
-    "T": Decimal(10) ** 12,
-    "P": Decimal(10) ** 15,
-    "E": Decimal(10) ** 18,
-    "Ki": Decimal(2) ** 10,
-    "Mi": Decimal(2) ** 20,
-    "Gi": Decimal(2) ** 30,
-    "Ti": Decimal(2) ** 40,
-    "Pi": Decimal(2) ** 50,
-    "Ei": Decimal(2) ** 60,
+    **{unit: Decimal(1000) ** -power for power, unit in enumerate(("", "m", "u", "n"))},
+    **{unit: Decimal(1000) ** power for power, unit in enumerate(_LARGE, start=1)},
+    **{f"{unit.upper()}i": Decimal(1024) ** power for power, unit in enumerate(_LARGE, start=1)},
 }
 LENGTH_LIMIT = 32
 """Characters of a quantity: an API server writes its own with fewer."""

@@ -91,7 +91,7 @@ class Far:
             "namespace": self.space,
         }
         settings = Settings(**{**plain, **others})
-        api = await settings.access.connect(settings.limits)
+        api = await settings.access.connect()
         provider = RemoteProvider(settings, api)
         self.made.append(provider)
         create = api.create

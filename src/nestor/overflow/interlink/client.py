@@ -73,14 +73,14 @@ class Client:
         for session in self._sessions.values():
             await session.close()
 
-    async def ask(self, method: str, path: str, body: str, *, seconds: float | None = None, room: int = 0) -> bytes:
-        """The answer to a request that may be repeated without harm; it is, within `seconds`, until one succeeds.
+    async def ask(self, method: str, path: str, body: str, *, room: int = 0) -> bytes:
+        """The answer to a request that may be repeated without harm; it is, within the limit, until one succeeds.
 
         `room`: bytes that the answer may have beyond the usual limit. Raises `ProviderError`.
         """
         pause, failure = self._limits.pause_seconds, Unreachable(f"{self._base} does not answer")
         try:
-            async with asyncio.timeout(seconds or self._limits.call_seconds):
+            async with asyncio.timeout(self._limits.call_seconds):
                 for attempt in range(self._limits.attempts):
                     if attempt:
                         await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS) * random.uniform(0.7, 1.3))

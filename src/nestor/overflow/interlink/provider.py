@@ -166,14 +166,10 @@ class InterlinkProvider:
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         request = build.build_log_request(pod, options, self._now())
-        limit = build.read_log_limit(options)
         idle = None if request["Opts"]["Follow"] else self._limits.log_idle_seconds
-        if limit == 0:
-            yield _read_nothing()
-            return
         async with (
             self._client.stream("/getLogs", json.dumps(request), idle_seconds=idle) as pieces,
-            aclosing(_limit(pieces, limit)) as found,
+            aclosing(_limit(pieces, build.read_log_limit(options))) as found,
         ):
             yield found
 
@@ -240,12 +236,6 @@ def _with_job(pod: Object, job: str) -> Object:
 
 def _annotate(pod: Object, given: Mapping[str, str]) -> Object:
     return pod | {"metadata": pod["metadata"] | {"annotations": {**annotations_of(pod), **given}}} if given else pod
-
-
-async def _read_nothing() -> AsyncGenerator[bytes, None]:
-    nothing: tuple[bytes, ...] = ()
-    for piece in nothing:
-        yield piece
 
 
 async def _limit(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncGenerator[bytes, None]:

@@ -30,6 +30,8 @@ from nestor.pods.translate.container_status import RUN
 
 _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""
+_SYNC_SECONDS = 20.0
+"""For the first list of all pods."""
 _ENDINGS = 1000
 _ANNOTATION_LIMIT = 16 * 1024
 """Characters: labels of host pods have less."""
@@ -58,7 +60,7 @@ class Cluster:
     async def look(self) -> PodCache:
         """All pods of the backend. Raises `ProviderError` if the API server does not answer at the moment."""
         await self.ask()
-        if not await self.pods.wait(self.settings.limits.sync_seconds):
+        if not await self.pods.wait(_SYNC_SECONDS):
             raise Unreachable("the pods in the cluster are not known yet")
         return self.pods
 

@@ -20,6 +20,8 @@ from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unautho
 
 log = logging.getLogger(__name__)
 
+_SETTLE_SECONDS = 60.0
+"""After a lost answer to a creation: how long the API server may still be busy with it."""
 _KINDS: dict[str, Kind] = {"ConfigMap": kinds.CONFIG_MAP, "Secret": kinds.SECRET}
 
 
@@ -53,8 +55,7 @@ class Creator:
 
     def check_settled(self, uid: str) -> None:
         """Raise `NotYet` while the API server may still be at work on a request of ours whose answer was lost."""
-        limit = self._cluster.settings.limits.settle_seconds
-        if uid in self._lost and time.monotonic() - self._lost[uid] < limit:
+        if uid in self._lost and time.monotonic() - self._lost[uid] < _SETTLE_SECONDS:
             raise NotYet("the API server may still be about to create this pod")
 
     def forget(self, uid: str) -> None:

@@ -9,20 +9,10 @@ from nestor.api.objects import Object
 from nestor.kube import Api, ApiError
 
 MANAGER = "nestor-vnode"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long to wait, in seconds, and how much to read, in bytes."""
-
-    call_seconds: float = 30
-    """For one answer, from the first byte of the request to the last of the answer."""
-    settle_seconds: float = 60
-    """After a lost answer to a creation: how long the API server may still be busy with it."""
-    sync_seconds: float = 20
-    """For the first list of all pods."""
-    answer_bytes: int = 64 * 1024 * 1024
-    """For any answer but logs; lists come in pages."""
+CALL_SECONDS = 30.0
+"""For one answer, from the first byte of the request to the last of the answer."""
+_ANSWER_BYTES = 64 * 1024 * 1024
+"""For any answer but logs; lists come in pages."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +23,13 @@ class Access:
     token: Callable[[], str] | None = None
     """Reads the bearer token for each request. It must not wait, and may raise `ApiError`."""
 
-    async def connect(self, limits: Limits) -> Api:
+    async def connect(self) -> Api:
         """A client that does not trust the server. Raises `ValueError` for credentials that cannot be used."""
         try:
-            api = await Api.from_kubeconfig(self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, token=self.token)
+            api = await Api.from_kubeconfig(self.kubeconfig, manager=MANAGER, timeout=CALL_SECONDS, token=self.token)
         except ApiError as error:
             raise ValueError(f"the credentials cannot be used: {error.message}") from None
-        return api.with_limit(limits.answer_bytes)
+        return api.with_limit(_ANSWER_BYTES)
 
     def list_secrets(self) -> list[str]:
         """The tokens that no text for users may repeat."""
@@ -58,4 +48,3 @@ class Settings:
     shape_labels: Sequence[str] = ()
     own_shapes: Mapping[str, Mapping[str, str]] | None = None
     """The labels of shapes that the admin has written; None if they are discovered."""
-    limits: Limits = field(default_factory=Limits)

@@ -11,7 +11,7 @@ import pytest
 from nestor.api.objects import Object
 from nestor.kube import Api
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.remote.settings import Access, Limits, Settings
+from nestor.overflow.remote.settings import Access, Settings
 from tests.fakes.cluster import MemoryCluster
 
 SPACE, TOKEN = "far", "the-token-of-the-account"
@@ -25,9 +25,8 @@ class Far:
     made: list[RemoteProvider] = field(default_factory=list)
 
     def set_up(self, **others: Any) -> RemoteProvider:
-        limits = Limits(sync_seconds=5)
         access = Access({"users": [{"user": {"token": TOKEN}}]})
-        plain = {"access": access, "backend": "big", "uid": "backend-uid", "namespace": SPACE, "limits": limits}
+        plain = {"access": access, "backend": "big", "uid": "backend-uid", "namespace": SPACE}
         self.made.append(RemoteProvider(Settings(**{**plain, **others}), cast(Api, self.api)))
         return self.made[-1]
 

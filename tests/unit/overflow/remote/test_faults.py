@@ -16,7 +16,7 @@ from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
 from nestor.overflow.remote import cluster
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.remote.settings import Access, Limits
+from nestor.overflow.remote.settings import Access
 from nestor.pods.providers import errors
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
@@ -439,4 +439,4 @@ async def test_a_key_that_does_not_fit_its_certificate_is_told() -> None:
     mixed = dataclasses.replace(own, key=other.key)
     content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
     with pytest.raises(ValueError, match="the credentials cannot be used"):
-        await Access(content).connect(Limits())
+        await Access(content).connect()

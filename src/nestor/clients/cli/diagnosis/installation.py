@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from nestor import __version__
@@ -32,16 +33,7 @@ class Finding:
     advice: str = ""
 
 
-def good(text: str) -> Finding:
-    return Finding("good", text)
-
-
-def warn(text: str, advice: str = "") -> Finding:
-    return Finding("warn", text, advice)
-
-
-def bad(text: str, advice: str) -> Finding:
-    return Finding("bad", text, advice)
+good, warn, bad = partial(Finding, "good"), partial(Finding, "warn"), partial(Finding, "bad")
 
 
 def judge(facts: Installation) -> list[Finding]:

@@ -30,11 +30,8 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 """A UID, which an object gets only in a cluster."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    faults: list[str] = field(default_factory=list)
-    """Sentences that name their fields, as the warnings do."""
-    warnings: list[str] = field(default_factory=list)
+Findings = tuple[list[str], list[str]]
+"""Faults and warnings: sentences that name their fields."""
 
 
 def check_appdef(content: Any, path: str, job: dict[str, Any] | None = None) -> Findings:
@@ -44,17 +41,15 @@ def check_appdef(content: Any, path: str, job: dict[str, Any] | None = None) -> 
     try:
         app = read_appdef(content)
     except AppDefError as error:
-        return Findings([relocate(message, path) for message in error.messages])
+        return [relocate(message, path) for message in error.messages], []
     commands: list[str | None] = [*list_commands(app)] or [None]
     checked = [_check_command(app, command, job) for command in (commands if job is None else [job.get("command")])]
-    return Findings(
-        [relocate(message, path) for faults, _ in checked for message in faults],
-        [relocate(message, path) for message in dict.fromkeys(message for _, warnings in checked for message in warnings)],
-    )
+    warnings = dict.fromkeys(message for _, told in checked for message in told)
+    return [relocate(message, path) for faults, _ in checked for message in faults], [relocate(item, path) for item in warnings]
 
 
-def _check_command(app: AppDef, command: str | None, job: dict[str, Any] | None) -> tuple[list[str], list[str]]:
-    """Faults and warnings, which name their fields below `appDef`."""
+def _check_command(app: AppDef, command: str | None, job: dict[str, Any] | None) -> Findings:
+    """With fields below `appDef`."""
     try:
         chosen = choose_command(app, command)
     except AppDefError as error:
@@ -129,8 +124,8 @@ def _is_named(meta: Any) -> bool:
     return isinstance(meta, dict) and isinstance(meta.get("name"), str) and isinstance(meta.get("annotations") or {}, dict)
 
 
-def check_admission(content: dict[str, Any], known: Known) -> tuple[list[str], list[str]]:
-    """Faults and warnings of a NestedAppJob that is well-formed. Nothing if its class is not known."""
+def check_admission(content: dict[str, Any], known: Known) -> Findings:
+    """Of a NestedAppJob that is well-formed. Nothing if its class is not known."""
     name, policy = known.find_class(content)
     if policy is None:
         return [], []

@@ -40,8 +40,7 @@ def check_one(content: Any, known: Known = NOTHING) -> Result:
         return Result("document", ["must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef"])
     kind = content.get("kind")
     if kind is None and ("commands" in content or "appdefversion" in content):
-        found = admission.check_appdef(content, "")
-        return Result(f"AppDef '{content.get('name') or ''}'", found.faults, found.warnings)
+        return Result(f"AppDef '{content.get('name') or ''}'", *admission.check_appdef(content, ""))
     title = f"{kind} '{_name(content)}'"
     if not isinstance(kind, str) or not isinstance(content.get("apiVersion"), str):
         kinds = ", ".join(BY_KIND)
@@ -63,9 +62,8 @@ def _check_resource(content: dict[str, Any], title: str, known: Known) -> Result
     whole = rules.with_defaults({key: value for key, value in _name_by_prefix(content).items() if key != "status"}, schema)
     if found := rules.check_model(whole):
         return Result(title, found)
-    found = list(rules.check_rules(whole, schema, ""))
-    told = _check_appdef(content["spec"], content["kind"])
-    faults, warnings = found + told.faults, told.warnings
+    faults, warnings = _check_appdef(content["spec"], content["kind"])
+    faults = [*rules.check_rules(whole, schema, ""), *faults]
     if content["kind"] == "NestedAppJob" and not faults:
         faults, more = check_admission(whole, known)
         warnings += [item for item in more if item not in warnings]
@@ -84,7 +82,7 @@ def _check_appdef(spec: dict[str, Any], kind: str) -> admission.Findings:
     is_job = kind == "NestedAppJob"
     content = (spec.get("app") or {}).get("appDef") if is_job else spec.get("appDef") if kind == "NestedApp" else None
     if content is None:
-        return admission.Findings()
+        return [], []
     return admission.check_appdef(content, "spec.app.appDef" if is_job else "spec.appDef", spec if is_job else None)
 
 

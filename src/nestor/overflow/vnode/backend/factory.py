@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from nestor.api.backend_kinds import Interlink, RemoteCluster
@@ -17,6 +17,7 @@ from nestor.api.model import SecretKey
 from nestor.api.objects import Object, spec_of
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, NotFound, kinds, kubeconfig
+from nestor.overflow.remote.settings import CALL_SECONDS
 from nestor.overflow.vnode.restart import Restart
 from nestor.pods.providers.base import Backend
 from nestor.pods.providers.errors import Unauthorized
@@ -24,8 +25,6 @@ from nestor.pods.providers.errors import Unauthorized
 LOOK_SECONDS = 30.0
 CLUSTER_PERIOD_SECONDS = 1.0
 """Between two looks at the statuses of a backend that watches its pods: that costs it nothing."""
-CLUSTER_PATIENCE_SECONDS = 30.0
-"""How long an API server may take to answer."""
 
 
 class MissingSecret(Exception):
@@ -101,14 +100,14 @@ def find_period(spec: OverflowBackendSpec) -> float:
 
 def find_patience(spec: OverflowBackendSpec) -> float:
     """Seconds that a call may take."""
-    return spec.interlink.timeout_seconds if spec.interlink is not None else CLUSTER_PATIENCE_SECONDS
+    return spec.interlink.timeout_seconds if spec.interlink is not None else CALL_SECONDS
 
 
 def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
     from nestor.overflow.interlink.provider import InterlinkProvider
     from nestor.overflow.interlink.settings import Limits, Settings, Tls
 
-    token, tls = own.token_ref, Tls()
+    tls = Tls()
     if own.tls is not None:
         name = own.tls.client_certificate_secret_name
         pair = (secrets.read(name, "tls.crt"), secrets.read(name, "tls.key")) if name else ("", "")
@@ -116,18 +115,18 @@ def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
     settings = Settings(
         own,
         secrets.read_ref(own.oidc.client_secret_ref if own.oidc else None),
-        partial(_read_token, secrets, token.name, token.key) if token else None,
+        partial(_read_token, secrets, own.token_ref, Unauthorized) if own.token_ref else None,
         tls,
         Limits(call_seconds=own.timeout_seconds),
     )
     return InterlinkProvider(settings)
 
 
-def _read_token(secrets: Secrets, name: str, key: str) -> str:
+def _read_token(secrets: Secrets, ref: SecretKey, refuse: Callable[[str], Exception]) -> str:
     try:
-        return secrets.current(name, key)
+        return secrets.current(ref.name, ref.key).strip()
     except MissingSecret as error:
-        raise Unauthorized(f"{error} is missing") from None
+        raise refuse(f"{error} is missing") from None
 
 
 async def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, secrets: Secrets) -> Backend:
@@ -138,8 +137,8 @@ async def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteClus
         access = Access(kubeconfig.read_other(secrets.read_ref(own.kubeconfig_ref)))
     else:
         content = kubeconfig.build_with_token(own.server.url, secrets.read_ref(own.server.ca_ref))
-        token = own.server.token_ref
-        access = Access(content, partial(_read_account_token, secrets, token.name, token.key))
+        refuse = partial(ApiError, 401, "Unauthorized")
+        access = Access(content, partial(_read_token, secrets, own.server.token_ref, refuse))
     settings = Settings(
         access,
         body["metadata"]["name"],
@@ -149,11 +148,4 @@ async def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteClus
         own.shape_labels,
         own_shapes={shape.name: shape.labels for shape in spec.shapes} if spec.shapes is not None else None,
     )
-    return RemoteProvider(settings, await access.connect(settings.limits))
-
-
-def _read_account_token(secrets: Secrets, name: str, key: str) -> str:
-    try:
-        return secrets.current(name, key).strip()
-    except MissingSecret as error:
-        raise ApiError(401, "Unauthorized", f"{error} is missing") from None
+    return RemoteProvider(settings, await access.connect())

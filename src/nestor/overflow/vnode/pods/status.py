@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nestor.api import conditions
 from nestor.api.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
-from nestor.api.pod_status import TERMINAL
+from nestor.api.pod_status import IMAGE_REASONS, TERMINAL
 from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read_containers
 from nestor.overflow.vnode.pods.containers import is_initialized, read_container
 from nestor.overflow.vnode.pods.decide import Mark
@@ -22,11 +22,7 @@ from nestor.pods.translate.status import without_generation
 
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 """Conditions that are only there while a resize waits or is under way."""
-_OWN_FAULTS = (
-    "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
-    "ImageInspectError", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable", "RunContainerError",
-    "SignatureValidationFailed",
-)  # fmt: skip
+_OWN_FAULTS = IMAGE_REASONS | {"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 """Reasons of waiting containers that have nothing to do with room."""
 
 
