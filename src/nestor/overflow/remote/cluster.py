@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
-from nestor.api.pod_status import is_terminal
-from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
 from nestor.pods.providers.errors import (
@@ -32,7 +30,6 @@ _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""
 _SYNC_SECONDS = 20.0
 """For the first list of all pods."""
-_ENDINGS = 1000
 _ANNOTATION_LIMIT = 16 * 1024
 """Characters: labels of host pods have less."""
 _ANNOTATIONS = (labels.NESTED_NAME, labels.NESTED_NAMESPACE, labels.HOST_LABELS)
@@ -47,22 +44,39 @@ _NONSENSE = (KeyError, TypeError, AttributeError, IndexError, RecursionError, Va
 
 
 class Cluster:
+    """Its pods are found by their own names, and by the UIDs of their host pods: others may be able to create pods in the
+    namespace, with any labels. One that has another name than a host pod's has there says nothing about it.
+    """
+
     def __init__(self, settings: Settings, api: Api) -> None:
         self.settings = settings
         self.api = api
-        self.pods = PodCache(api, settings.namespace, settings.uid)
-        """What is known of the backend's pods; perhaps nothing yet."""
+        selector = f"{labels.BACKEND_UID}={settings.uid}"
+        self._pods = Informer(api, kinds.POD, settings.namespace, labels=selector, watch_seconds=_WATCH_SECONDS, trim=trim)
+        self._watch = asyncio.create_task(self._pods.run())
 
     async def close(self) -> None:
-        await self.pods.close()
+        self._watch.cancel()
+        await asyncio.gather(self._watch, return_exceptions=True)
         await self.api.close()
 
-    async def look(self) -> PodCache:
+    async def look(self) -> Informer:
         """All pods of the backend. Raises `ProviderError` if the API server does not answer at the moment."""
         await self.ask()
-        if not await self.pods.wait(_SYNC_SECONDS):
-            raise Unreachable("the pods in the cluster are not known yet")
-        return self.pods
+        try:
+            async with asyncio.timeout(_SYNC_SECONDS):
+                await self._pods.synced.wait()
+        except TimeoutError:
+            raise Unreachable("the pods in the cluster are not known yet") from None
+        return self._pods
+
+    def recall(self, pod: Object) -> Object | None:
+        """The pod that runs for a host pod, as the watch has told it, or an answer to a request of ours before."""
+        found = self._pods.get(_name(pod), self.settings.namespace)
+        return found if labels_of(found).get(labels.HOST_UID) == pod["metadata"]["uid"] else None
+
+    def note(self, there: Object) -> None:
+        self._pods.put(there)
 
     async def ask(self) -> None:
         """A small request that needs our credentials, and the right to list pods. Raises `ProviderError`."""
@@ -113,71 +127,6 @@ class Cluster:
             return hide(text, self.settings.access.list_secrets())
         except ApiError:  # the token is gone
             return text
-
-
-class PodCache:
-    """The backend's pods, as a watch tells them, and as answers to our own requests did before.
-
-    Found by their own names, and by the UIDs of their host pods: others may be able to create pods in the namespace, with any
-    labels. One that has another name than a host pod's has there says nothing about it.
-    """
-
-    def __init__(self, api: Api, namespace: str, uid: str) -> None:
-        selector = f"{labels.BACKEND_UID}={uid}"
-        self._namespace = namespace
-        self._informer = Informer(api, kinds.POD, namespace, labels=selector, watch_seconds=_WATCH_SECONDS, trim=trim)
-        self._informer.on_change(self._take)
-        self._endings: OrderedDict[tuple[str, str], Object] = OrderedDict()
-        """By name there, and the UID of the host pod."""
-        self._expected: set[tuple[str, str]] = set()
-        self._task = asyncio.create_task(self._informer.run())
-
-    async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait until all pods are known. False if that takes longer."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._informer.synced.wait()
-        except TimeoutError:
-            return False
-        return True
-
-    def find(self, pod: Object) -> Object | None:
-        """The pod that runs for this host pod."""
-        found = self._informer.get(_name(pod), self._namespace)
-        return found if labels_of(found).get(labels.HOST_UID) == pod["metadata"]["uid"] else None
-
-    def find_ending(self, pod: Object) -> Object | None:
-        """The last state of a host pod's pod that has ended and was removed there, though nobody here had asked for that."""
-        return self._endings.get((_name(pod), pod["metadata"]["uid"]))
-
-    def expect_end(self, pod: Object) -> None:
-        """We have asked for the end of a host pod's pod: how it ends is of no interest."""
-        key = _name(pod), pod["metadata"]["uid"]
-        self._expected.add(key)
-        self._endings.pop(key, None)
-
-    def forget(self, pod: Object) -> None:
-        self._expected.discard((_name(pod), pod["metadata"]["uid"]))
-
-    def note(self, there: Object) -> None:
-        self._informer.put(there)
-
-    def __iter__(self) -> Iterator[Object]:
-        return iter(self._informer)
-
-    def _take(self, change: Change) -> None:
-        if change.new is not None:
-            return
-        key = change.latest["metadata"]["name"], labels_of(change.latest).get(labels.HOST_UID, "")
-        if key not in self._expected and is_terminal(change.latest):
-            self._endings[key] = change.latest
-            if len(self._endings) > _ENDINGS:
-                self._endings.popitem(last=False)
-        self._expected.discard(key)
 
 
 def trim(pod: Object) -> Object:

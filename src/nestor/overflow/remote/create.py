@@ -64,12 +64,11 @@ class Creator:
 
     async def _create_or_find(self, pod: Object, body: Object) -> Object:
         """The pod there, whether this call has made it or an earlier one whose answer was lost."""
-        uid, api, cache = pod["metadata"]["uid"], self._cluster.api, self._cluster.pods
+        uid, api = pod["metadata"]["uid"], self._cluster.api
         try:
             with self._cluster.in_our_words():
                 try:
                     there = await api.create(kinds.POD, body, strict=True)
-                    cache.note(there)
                 except Conflict as error:
                     if not error.already_exists:
                         raise
@@ -77,7 +76,7 @@ class Creator:
                     if found is None:
                         raise NotYet("an earlier pod with this name has just ended") from None
                     there = found
-                    cache.note(there)
+                self._cluster.note(there)
         except Unreachable:
             self._lost[uid] = time.monotonic()
             raise
@@ -90,17 +89,16 @@ class Creator:
         """Give a gated pod its copies, and let it run. If it cannot have them, it goes: nobody counts on it."""
         if is_terminating(there):
             raise NotYet("an earlier attempt to run the pod is still ending")
-        api, cache, meta = self._cluster.api, self._cluster.pods, there["metadata"]
+        api, meta = self._cluster.api, there["metadata"]
         gate = {"spec": {"schedulingGates": [{"name": labels.INPUTS_GATE, "$patch": "delete"}]}}
         try:
             await self._write(pod, there, wanted)
             with self._cluster.in_our_words():
                 body = {"metadata": {"uid": meta["uid"]}} | gate
-                cache.note(await api.patch(kinds.POD, meta["name"], meta["namespace"], body, how="strategic"))
+                self._cluster.note(await api.patch(kinds.POD, meta["name"], meta["namespace"], body, how="strategic"))
         except (InvalidInput, Unauthorized):
             with self._cluster.in_our_words():
                 await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
-            cache.forget(pod)
             raise
 
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:

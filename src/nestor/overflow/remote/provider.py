@@ -65,13 +65,10 @@ class RemoteProvider:
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """Raises `NotYet` while a request to create the pod may still be at work."""
-        uid, cache = pod["metadata"]["uid"], self._cluster.pods
-        there = await self._cluster.find(pod)
-        cache.expect_end(pod)
+        uid, there = pod["metadata"]["uid"], await self._cluster.find(pod)
         if there is None:
             self._creator.check_settled(uid)
             self._creator.forget(uid)
-            cache.forget(pod)
             return
         is_placed = spec_of(there).get("nodeName") and not is_terminal(there)
         # 0 would remove the pod at once, while its containers may still run.
@@ -81,12 +78,9 @@ class RemoteProvider:
             await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
     async def get(self, pod: Object) -> Object:
-        cache, there = self._cluster.pods, await self._cluster.find(pod)
-        if there is None:
-            cache.forget(pod)
-            there = cache.find_ending(pod)
-        else:
-            cache.note(there)
+        there = await self._cluster.find(pod)
+        if there is not None:
+            self._cluster.note(there)
         if there is None or build.is_gated(there):
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
         with self._cluster.in_our_words():
@@ -94,11 +88,11 @@ class RemoteProvider:
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """One small request, to learn whether the API server answers; the rest is known from a watch."""
-        cache = await self._cluster.look()
+        await self._cluster.look()
         told: dict[str, tuple[Object, Object]] = {}
         for pod in pods:
             uid = pod["metadata"]["uid"]
-            there = cache.find(pod) or cache.find_ending(pod)
+            there = self._cluster.recall(pod)
             if there is None or build.is_gated(there):
                 continue
             before = self._told.get(uid)
@@ -115,8 +109,7 @@ class RemoteProvider:
 
     async def list(self) -> builtins.list[Object]:
         """Also those that wait for their copies."""
-        cache = await self._cluster.look()
-        return [_as_found(there) for there in cache if labels_of(there).get(labels.HOST_UID)]
+        return [_as_found(there) for there in await self._cluster.look() if labels_of(there).get(labels.HOST_UID)]
 
     async def update(self, pod: Object) -> builtins.list[str]:
         there = await self._cluster.find(pod)
@@ -134,7 +127,7 @@ class RemoteProvider:
                         there = await self._patch(there, note)
             except InvalidInput as error:
                 refused.append(error.message)
-        self._cluster.pods.note(there)
+        self._cluster.note(there)
         return refused
 
     async def _patch(self, there: Object, patch: Object, part: Part = "") -> Object:

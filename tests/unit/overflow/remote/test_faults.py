@@ -300,21 +300,6 @@ async def test_other_peoples_pods_are_left_alone(far: Far) -> None:
     assert sorted(far.api.starts) == ["uid-a", "uid-b"]
 
 
-async def test_how_a_pod_has_ended_is_remembered_if_somebody_removes_it_there(far: Far) -> None:
-    provider, pod = far.set_up(), build_pod(restartPolicy="Never")
-    await provider.create(pod)
-    far.api.run("host-uid")
-    assert await phase_of(provider, pod)
-    far.api.end("host-uid", 3)
-    far.api.remove(far.api.of("host-uid"))
-    await told(provider, pod, "Failed")
-    status = (await provider.get(pod))["status"]
-    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-    await provider.delete(pod)
-    with pytest.raises(errors.NotFound):
-        await provider.get(pod)
-
-
 @pytest.mark.parametrize("is_ours", [True, False])
 async def test_a_pod_that_we_have_ended_or_that_is_removed_while_it_runs_is_gone(far: Far, is_ours: bool) -> None:
     provider, pod = far.set_up(), build_pod(restartPolicy="Never")
