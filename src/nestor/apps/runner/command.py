@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ GRACE_SECONDS = 5.0
 """Between SIGTERM and SIGKILL for a command that took too long."""
 LEFTOVER_GRACE_SECONDS = 2.0
 """The same for background processes that a command left, and when the runner itself is stopped."""
-SILENCE_SECONDS = 30.0
 PATIENCE_SECONDS = 0.3
 """For processes that end by themselves right after their parent, like the last part of a pipe."""
 PIPE_SECONDS = 2.0
@@ -84,7 +82,7 @@ async def run_command(
     family.first = transport.get_pid()
     with contextlib.closing(transport):
         try:
-            reason = await _await_end(process, family, output, limit, spent, limits)
+            reason = await _await_end(process, family, limit, spent, limits)
         except BaseException:
             await asyncio.shield(_clean_up(process, family, LEFTOVER_GRACE_SECONDS))
             raise
@@ -118,13 +116,10 @@ class _Process(asyncio.SubprocessProtocol):
         self.is_read.set()
 
 
-async def _await_end(
-    process: _Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
-) -> str | None:
+async def _await_end(process: _Process, family: Family, limit: float, spent: float, limits: guard.Limits) -> str | None:
     """Why the command must not continue; None if it ended by itself."""
     ended = asyncio.create_task(process.ended.wait())
     watch = asyncio.create_task(guard.watch(family, limits))
-    pulse = asyncio.create_task(_tell_silence(output))
     try:
         left = max(min(limit, SECONDS_LEFT), limit - spent)
         await asyncio.wait({ended, watch}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -132,23 +127,9 @@ async def _await_end(
             return None
         return watch.result() if watch.done() else f"timed out after {limit:g} s"
     finally:
-        for task in (ended, watch, pulse):
+        for task in (ended, watch):
             task.cancel()
-        await asyncio.gather(ended, watch, pulse, return_exceptions=True)
-
-
-async def _tell_silence(output: Output) -> None:
-    """Report now and then that a silent command is still running."""
-    start = since = time.monotonic()
-    seen = output.amount
-    while True:
-        await asyncio.sleep(SILENCE_SECONDS / 10)
-        now = time.monotonic()
-        if output.amount != seen:
-            since, seen = now, output.amount
-        elif now - since >= SILENCE_SECONDS:
-            output.note(f"still running after {now - start:.0f} s")
-            since = now
+        await asyncio.gather(ended, watch, return_exceptions=True)
 
 
 async def _clean_up(process: _Process, family: Family, grace: float, patience: float = 0) -> list[Process]:

@@ -27,7 +27,6 @@ from nestor.kube.process import run_until_signal
 
 
 def main(arguments: list[str]) -> int:
-    """Run the plan; returns an `Exit` code."""
     # Only a recorded failure may exit with 1.
     try:
         return _main(arguments)

@@ -34,14 +34,6 @@ class Output:
         self._hidden: bytes | None = None
         """The last of what came after `SHOWN_LIMIT`; None before."""
 
-    @property
-    def amount(self) -> int:
-        """Grows with what is shown; tells whether anything was said since."""
-        return self._shown
-
-    def note(self, line: str) -> None:
-        self._show(line)
-
     def feed(self, chunk: bytes) -> None:
         if self._hidden is not None:
             self._hidden = (self._hidden + chunk)[-2 * TAIL_LIMIT :]
@@ -92,5 +84,4 @@ class Output:
 
 
 def _clean(line: bytes) -> str:
-    """Text without terminal control."""
     return _COLORS.sub("", line.decode(errors="replace")).translate(_CONTROL)

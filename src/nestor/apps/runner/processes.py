@@ -63,7 +63,6 @@ def end_with_parent() -> Callable[[], None]:
 
 
 def read_all() -> Iterator[Process]:
-    """All processes that can be seen."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             # A process that ends meanwhile.

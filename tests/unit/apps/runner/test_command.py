@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -203,14 +202,6 @@ async def test_so_are_too_many_files(tmp_path: Path) -> None:
         (tmp_path / str(number)).touch()
     outcome, _ = await run("import time; time.sleep(60)", tmp_path, limits=Limits(folders=((tmp_path, 2**30),), files=20))
     assert outcome.message == f"{tmp_path} holds more than the 20 files that a runner may store there, stopped"
-
-
-async def test_a_silent_command_is_seen_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "SILENCE_SECONDS", 0.3)
-    _, lines = await run("import time; time.sleep(1); print('done')", tmp_path)
-    assert re.fullmatch(r"still running after \d s", lines[0])
-    # A busy machine may take longer to end the process than it may be silent.
-    assert [line for line in lines if not line.startswith("still running")] == ["done"]
 
 
 async def test_a_cancelled_command_leaves_no_process(tmp_path: Path) -> None:
