@@ -16,11 +16,9 @@ from nestor.api.base import (
     Quantities,
     Quota,
     Resources,
-    check_cidr,
     checked,
     limited,
 )
-from nestor.api.data import Limits
 from nestor.api.model import BY_PROFILE, Model
 from nestor.api.policies import Persistence
 from nestor.api.policy import PodSecurity
@@ -199,10 +197,6 @@ class NamespacePolicy(Model):
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 
 
-def _check_peer(value: str) -> str:
-    return check_cidr(value) if "/" in value else value
-
-
 ANYWHERE = "*"
 """Namespaces of the host cluster that belong to no job."""
 Peer = Annotated[
@@ -213,7 +207,6 @@ Peer = Annotated[
         "belong to no job",
         63,
     ),
-    Limits(check=_check_peer),
 ]
 """From where traffic may come."""
 

@@ -35,7 +35,6 @@ class Type(str):
 
     @property
     def timing(self) -> str:
-        """Its field in `status.timings`."""
         return self[0].lower() + self[1:]
 
 
@@ -341,7 +340,6 @@ def find(conditions: Iterable[dict[str, Any]] | None, kind: str) -> dict[str, An
 
 
 def is_true(conditions: Iterable[dict[str, Any]] | None, kind: str) -> bool:
-    """True when that condition is there and True."""
     found = find(conditions, kind)
     return found is not None and found.get("status") == "True"
 

@@ -193,7 +193,6 @@ def is_reserved(key: str) -> bool:
 
 
 def of_job(name: str, namespace: str, uid: str) -> dict[str, str]:
-    """The labels of every host object of one job."""
     return {MANAGED_BY: "nestor", JOB: name[:63], JOB_NAMESPACE: namespace, JOB_UID: uid}
 
 

@@ -123,7 +123,6 @@ def child(cluster: str, part: Part) -> str:
 
 
 def server_pod(cluster: str) -> str:
-    """The only pod of the server's StatefulSet."""
     return f"{child(cluster, Part.SERVER)}-0"
 
 

@@ -18,7 +18,6 @@ Tolerated = Annotated[
 
 
 def read_toleration(text: str) -> dict[str, Any]:
-    """The toleration of a pod's spec."""
     name, _, effect = text.partition(":")
     key, has_value, value = name.partition("=")
     found = {"operator": "Equal", "value": value} if has_value else {"operator": "Exists"}

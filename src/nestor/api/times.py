@@ -28,7 +28,6 @@ def read(text: str) -> datetime.datetime:
 
 
 def timestamp() -> str:
-    """The current time, formatted."""
     return write(now())
 
 

@@ -37,7 +37,6 @@ def explain_refusal(text: str, denied: Iterable[str] = (), *, own: str = "the ru
 
 
 def is_address(text: str) -> bool:
-    """Whether this is an address and not a name."""
     try:
         ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
