@@ -77,7 +77,6 @@ class Gate:
         return cookie
 
     def knows(self, cookie: str | None) -> bool:
-        """Whether the cookie is one of ours."""
         return cookie is not None and any(hmac.compare_digest(cookie.encode(), known.encode()) for known in self._cookies)
 
 

@@ -158,6 +158,5 @@ VISITOR = web.RequestKey("visitor", Visitor)
 
 
 async def find_visitor(request: web.Request) -> Visitor:
-    """Who sent this request."""
     request[VISITOR] = visitor = await request.app[FIND](request)
     return visitor

@@ -87,11 +87,6 @@ class _Grant(BaseModel):
     expires_in: Annotated[float, Field(ge=0)] = _USUAL_SECONDS
 
 
-class _Refusal(BaseModel):
-    error: str = ""
-    error_description: str = ""
-
-
 class OidcTokens:
     """Tokens by client credentials (RFC 6749, 4.4). Times are this machine's own: a server's clock does not matter."""
 
@@ -121,7 +116,8 @@ class OidcTokens:
         pair = f"{quote_plus(self._oidc.client_id)}:{quote_plus(self._secret)}"
         status, content = await self._ask({key: value for key, value in form.items() if value}, pair)
         if status in (400, 401, 403):
-            raise Unauthorized(f"the token server refuses our credentials: {self._explain(content)}", status)
+            said = hide(cut(content.decode(errors="replace"), 200), self.secrets)
+            raise Unauthorized(f"the token server refuses our credentials: {said}", status)
         try:
             grant = _Grant.model_validate_json(content if status == 200 else b"")
         except ValidationError:
@@ -142,10 +138,3 @@ class OidcTokens:
                 return answer.status, await answer.content.read(_ANSWER_LIMIT)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise Unreachable(f"the token server does not answer: {type(error).__name__}") from None
-
-    def _explain(self, content: bytes) -> str:
-        try:
-            refusal = _Refusal.model_validate_json(content)
-        except ValidationError:
-            return "it gives no reason"
-        return hide(cut(f"{refusal.error} {refusal.error_description}", 200), self.secrets)

@@ -67,7 +67,6 @@ class JobFacts:
 
 
 async def read_installation(session: Session) -> Installation:
-    """All facts, read concurrently."""
     api = session.api
     version = await api.request("GET", "/version")
     crds, operators, classes, ingress_classes, storage_classes = await asyncio.gather(

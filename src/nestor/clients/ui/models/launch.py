@@ -47,7 +47,6 @@ class Form:
     limit_unit: str = "hours"
 
     def list_faults(self) -> dict[str, str]:
-        """What is wrong with it, by field."""
         found = {}
         if not NAME_FORM.fullmatch(self.name):
             found["name"] = (

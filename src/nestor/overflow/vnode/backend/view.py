@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -94,11 +95,9 @@ class BackendView:
                 await self.write()
             except ApiError as error:
                 log.warning("status of OverflowBackend '%s' not written: %s", self.name, error)
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DISCOVER_SECONDS if self.shapes else _FIRST_SECONDS):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
 
     async def _discover(self, backend: base.Backend) -> None:
         given = self.spec.shapes

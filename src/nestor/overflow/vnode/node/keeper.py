@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -66,7 +67,6 @@ class NodeKeeper:
         return self._clock() < self._full_until
 
     async def run(self) -> None:
-        """Keep the node until cancelled."""
         await self.informer.synced.wait()
         while True:
             self._wake.clear()
@@ -76,11 +76,9 @@ class NodeKeeper:
                     await part()
                 except ApiError as error:
                     log.warning("node %s: %s", self._name, error)
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RENEW_SECONDS):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
 
     async def write(self) -> None:
         """Write the status if the Node has another one. A Node that is gone is made again by the operator."""

@@ -165,6 +165,5 @@ def _read_limit(pod: Object) -> float | None:
 
 
 def _find_expiry(pod: Object) -> float | None:
-    """Seconds until the pod's activeDeadlineSeconds are over."""
     seconds, start = spec_of(pod).get("activeDeadlineSeconds"), status_of(pod).get("startTime")
     return seconds - times.seconds_since(start) if seconds is not None and start else None

@@ -157,7 +157,6 @@ def _complete(pod: Object, status: Object, address: str, time: str, own: list[Ob
 
 
 def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
-    """The conditions that kubelets derive."""
     spec = spec_of(pod)
     mains = status.get("containerStatuses") or []
     sidecars = {item["name"] for item in spec.get("initContainers") or [] if is_sidecar(item)}
