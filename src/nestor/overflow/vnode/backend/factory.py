@@ -17,7 +17,6 @@ from nestor.api.model import SecretKey
 from nestor.api.objects import Object, spec_of
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, NotFound, kinds, kubeconfig
-from nestor.overflow.remote.settings import CALL_SECONDS
 from nestor.overflow.vnode.restart import Restart
 from nestor.pods.providers.base import Backend
 from nestor.pods.providers.errors import Unauthorized
@@ -100,7 +99,11 @@ def find_period(spec: OverflowBackendSpec) -> float:
 
 def find_patience(spec: OverflowBackendSpec) -> float:
     """Seconds that a call may take."""
-    return spec.interlink.timeout_seconds if spec.interlink is not None else CALL_SECONDS
+    if spec.interlink is not None:
+        return spec.interlink.timeout_seconds
+    from nestor.overflow.remote.settings import CALL_SECONDS
+
+    return CALL_SECONDS
 
 
 def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
