@@ -64,16 +64,10 @@ class GivenTokens:
         self._last = ""
 
     async def find(self, rejected: str | None = None) -> str | None:
-        """None if there is no other than `rejected`, which the backend has just refused.
-
-        Raises `Unauthorized` if the token cannot be read.
-        """
+        """None if there is no other than `rejected`, which the backend has just refused. Raises what `read` raises."""
         if self._read is None:
             return None
-        try:
-            self._last = self._read().strip()
-        except (OSError, UnicodeError, KeyError) as error:
-            raise Unauthorized(f"the bearer token cannot be read: {type(error).__name__}") from None
+        self._last = self._read().strip()
         return self._last if self._last != rejected else None
 
     @property

@@ -51,6 +51,6 @@ class Settings:
     """What the OverflowBackend says; the rest is what its Secrets hold."""
     client_secret: str = field(default="", repr=False)
     bearer: Callable[[], str] | None = None
-    """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
+    """Reads the bearer token. It is called for each request, must not wait, and may raise `Unauthorized`."""
     tls: Tls = field(default_factory=Tls)
     limits: Limits = field(default_factory=Limits)

@@ -560,12 +560,3 @@ async def test_a_token_that_was_renewed_is_used_and_an_old_one_tried_only_once(b
     with pytest.raises(Unauthorized, match="expired"):
         await backend.connect(bearer=lambda: "old").check()
     assert len(backend.fake.asked) == 1
-
-
-async def test_a_token_that_cannot_be_read_is_no_secret_either(backend: Backend) -> None:
-    def read() -> str:
-        raise FileNotFoundError("/secret/token")
-
-    with pytest.raises(Unauthorized, match="cannot be read: FileNotFoundError"):
-        await backend.connect(bearer=read).check()
-    assert backend.fake.asked == []
