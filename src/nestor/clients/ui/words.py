@@ -12,9 +12,12 @@ _FORBIDDEN = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>[a-z:-]+) resource "(?P<what>[^"]*)" in API group "[^"]*"'
     r'(?: in the namespace "(?P<space>[^"]*)")?'
 )
-_POLICY = re.compile(r"ValidatingAdmissionPolicy '(?P<policy>[^']*)'[^:]*denied request: (?P<said>.*)", re.DOTALL)
-_WEBHOOK = re.compile(r'admission webhook "(?P<hook>[^"]*)" denied the request:? ?(?P<said>.*)', re.DOTALL)
-_QUOTA = re.compile(r"exceeded quota: (?P<said>.*)", re.DOTALL)
+_ADMISSION = (
+    (r"ValidatingAdmissionPolicy '[^']*'[^:]*denied request: (.*)", "A policy of the cluster refuses this", ""),
+    (r'admission webhook "[^"]*" denied the request:? ?(.*)', "The cluster refuses this", ""),
+    (r"exceeded quota: (.*)", "The namespace's quota is used up", "Delete what is no longer needed, or ask for more."),
+)
+"""What admission says; a title; a hint."""
 _KINDS = {
     "nestedappjobs": "jobs",
     "nestedapps": "the catalog's applications",
@@ -83,13 +86,9 @@ def _tell_forbidden(error: Forbidden) -> Told:
             f"Ask a cluster administrator for permission to {found['verb']} {found['what']}{where}.",
             403,
         )
-    for form, title in ((_POLICY, "A policy of the cluster refuses this"), (_WEBHOOK, "The cluster refuses this")):
-        if found := form.search(error.message):
-            return Told(title, _sentence(found["said"]), status=403)
-    if found := _QUOTA.search(error.message):
-        return Told(
-            "The namespace's quota is used up", _sentence(found["said"]), "Delete what is no longer needed, or ask for more.", 403
-        )
+    for form, title, hint in _ADMISSION:
+        if found := re.search(form, error.message, re.DOTALL):
+            return Told(title, _sentence(found[1]), hint, 403)
     return Told("The cluster refuses this", _sentence(error.message), status=403)
 
 

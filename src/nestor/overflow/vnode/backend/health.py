@@ -86,12 +86,12 @@ class Health:
         """Tell everyone if it is another state than before, or the first one that is known."""
         if self.is_known and self.is_answering != self._told:
             self._told = self.is_answering
-            log.log(logging.INFO if self.is_answering else logging.WARNING, "the backend %s", self._describe())
+            if self.is_answering:
+                log.info("the backend answers")
+            else:
+                log.warning("the backend does not answer: %s", self.problem[1])
             for handler in self._handlers:
                 handler()
-
-    def _describe(self) -> str:
-        return "answers" if self.is_answering else f"does not answer: {self.problem[1]}"
 
 
 async def watch(backend: Backend, health: Health) -> None:
