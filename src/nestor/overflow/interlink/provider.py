@@ -38,11 +38,8 @@ class _Fates:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._started = time.monotonic()
 
-    @asynccontextmanager
-    async def hold(self, uid: str) -> AsyncIterator[None]:
-        lock = self._locks.setdefault(uid, asyncio.Lock())
-        async with lock:
-            yield
+    def hold(self, uid: str) -> asyncio.Lock:
+        return self._locks.setdefault(uid, asyncio.Lock())
 
     def lose(self, uid: str) -> None:
         """A request to create this pod is about to be sent, or its answer was lost just now."""
