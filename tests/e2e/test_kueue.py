@@ -47,7 +47,7 @@ async def queues(api: Api, kubeconfig: Path, namespace: str) -> AsyncIterator[tu
         "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(settings)},
     }
     chart = str(kueue.KUEUE.source / "charts/kueue")
-    install = ("install", "kueue", chart, *RELEASE, "--create-namespace", "--values", "-")
+    install = ("upgrade", "--install", "kueue", chart, *RELEASE, "--create-namespace", "--values", "-")
     await helm(kubeconfig, *install, stdin=json.dumps(values))
     print(f"kueue {kueue.KUEUE.version} runs")
     await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=true")

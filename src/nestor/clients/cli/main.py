@@ -94,7 +94,14 @@ def add(panel: str | None, name: str, function: Callable[..., Any], *examples: s
     (app if panel else clusters).command(name, rich_help_panel=panel, help=told)(function)
 
 
-add(JOBS, "run", run.run, "run hello-world", "run registry.example.com/shop:1 --name shop -p REPLICAS=2", "run -f job.yaml --rm")
+add(
+    JOBS,
+    "run",
+    run.run,
+    "run hello-world",
+    "run registry.example.com/shop:1 -p REPLICAS=2",
+    "run --chart oci://registry.example.com/shop --target web:80",
+)
 add(JOBS, "list", listing.list_jobs, "list", "list -A -o wide", "list --watch")
 app.command("ls", hidden=True)(listing.list_jobs)
 add(JOBS, "status", status.status, "status shop", "status shop --follow --timeout 5m")
