@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from nestor.api import labels, pod_status
+from nestor.api.class_parts import ImagesPolicy
+from nestor.api.images import name_on_host
 from nestor.api.objects import Object, annotations_of, is_terminating
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.operator.world.context import Result, read_refusal
@@ -23,7 +25,6 @@ NO_IMAGE_VOLUMES = (
 )
 NEW_NAMESPACE_SECONDS = 3
 RUNNER_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
-ONE_SHOT: Object = {"restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False}
 UNPRIVILEGED: Object = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 """The security context of our own containers."""
 _USER = 65532
@@ -52,6 +53,40 @@ def build_user(**more: int) -> Object:
     """The security context of our own pods."""
     user = {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER}
     return {**user, **more, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def build_pod(
+    metadata: Object,
+    image: str,
+    arguments: list[str],
+    resources: Object,
+    *,
+    grace: int,
+    container: Object | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod that runs `nestor` with these arguments, without a token. `container`, `spec`: what else they have."""
+    own = {
+        "name": arguments[0],
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": arguments,
+        "resources": resources,
+        "securityContext": UNPRIVILEGED,
+    }
+    body = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": grace,
+        "securityContext": build_user(),
+        "containers": [own | (container or {})],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body | spec}
+
+
+def build_app_volume(image: str, images: ImagesPolicy) -> Object:
+    return {"name": "app", "image": {"reference": name_on_host(image, images.allowed), "pullPolicy": images.pull_policy}}
 
 
 def read_attempt(pod: Object) -> int:

@@ -8,7 +8,6 @@ import json
 from nestor.api import conditions, faults, labels, pod_status, times
 from nestor.api.class_parts import ImagesPolicy
 from nestor.api.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
-from nestor.api.images import name_on_host
 from nestor.api.names import Part
 from nestor.api.objects import Object, annotations_of, is_terminating, status_of
 from nestor.cluster.home import Home
@@ -117,30 +116,21 @@ def parse_output(output: bytes) -> Object:
 
 def build_pod(source: AppSource, home: Home, settings: Settings, images: ImagesPolicy, attempt: int) -> Object:
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
-    image = {"reference": name_on_host(str(source.image), images.allowed), "pullPolicy": images.pull_policy}
-    spec: Object = {
-        **oneshot.ONE_SHOT,
-        "terminationGracePeriodSeconds": 1,
-        "activeDeadlineSeconds": ACTIVE_SECONDS,
-        "securityContext": oneshot.build_user(),
-        "containers": [
-            {
-                "name": CONTAINER,
-                "image": settings.image,
-                "imagePullPolicy": "IfNotPresent",
-                "args": ["reader"],
-                "resources": RESOURCES,
-                "terminationMessagePolicy": "FallbackToLogsOnError",
-                "securityContext": oneshot.UNPRIVILEGED,
-                "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
-            }
-        ],
-        "volumes": [{"name": "app", "image": image}],
-    }
-    spec |= list_pull_secrets(source, home, images, settings.pulls)
     annotations = {labels.APP_IMAGE: str(source.image), labels.RUNNER_ATTEMPT: str(attempt)}
-    metadata = home.metadata(home.child(Part.READER), component=labels.COMPONENT_READER, annotations=annotations)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return oneshot.build_pod(
+        home.metadata(home.child(Part.READER), component=labels.COMPONENT_READER, annotations=annotations),
+        settings.image,
+        ["reader"],
+        RESOURCES,
+        grace=1,
+        container={
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
+        },
+        activeDeadlineSeconds=ACTIVE_SECONDS,
+        volumes=[oneshot.build_app_volume(str(source.image), images)],
+        **list_pull_secrets(source, home, images, settings.pulls),
+    )
 
 
 def build_policy(home: Home) -> Object:

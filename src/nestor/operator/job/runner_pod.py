@@ -9,7 +9,6 @@ from nestor.api import conditions, labels, pod_status, times
 from nestor.api.contracts import runner as contract
 from nestor.api.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
 from nestor.api.contracts.runner import Exit
-from nestor.api.images import name_on_host
 from nestor.api.names import Part, server_pod
 from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating
 from nestor.apps.steps import Plan
@@ -105,65 +104,51 @@ def build_plan_secret(home: Home, plan: Plan) -> Object:
 def build_pod(resolved: Resolved, settings: Settings, plan: Plan, dns_address: str, attempt: int) -> Object:
     """The pod. It has the nested cluster's keys and no host token; its DNS is the nested one, which forwards other names."""
     home = resolved.home
-    app, templates = _build_sources(resolved)
-    spec: Object = {
-        **resolved.turn.runner.to_pod(),
-        **oneshot.ONE_SHOT,
-        "terminationGracePeriodSeconds": 5,
-        "dnsPolicy": "None",
-        "dnsConfig": {
+    annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
+    app, folder = _find_templates(resolved)
+    secret = {
+        "secretName": home.child(Part.ACCESS),
+        "defaultMode": 0o440,
+        "items": [{"key": RUNNER_KUBECONFIG, "path": contract.KUBECONFIG_FILE}],
+    }
+    return oneshot.build_pod(
+        home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations),
+        settings.image_with_tools,
+        ["runner"],
+        RUNNER_RESOURCES,
+        grace=5,
+        container={
+            "volumeMounts": [
+                {"name": "app", "mountPath": folder, "readOnly": True},
+                {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},
+                {"name": "kubeconfig", "mountPath": contract.KUBECONFIG_FOLDER, "readOnly": True},
+                {"name": "work", "mountPath": contract.WORK_FOLDER},
+                {"name": "tmp", "mountPath": contract.TEMPORARY_FOLDER},
+            ]
+        },
+        dnsPolicy="None",
+        dnsConfig={
             "nameservers": [dns_address],
             "searches": [f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN],
             "options": [{"name": "ndots", "value": "5"}],
         },
-        "securityContext": oneshot.build_user(fsGroup=65532),
-        "containers": [_build_container(settings.image_with_tools, templates)],
-        "volumes": [
+        volumes=[
             app,
             {"name": "plan", "secret": {"secretName": home.child(Part.PLAN), "defaultMode": 0o440}},
-            {
-                "name": "kubeconfig",
-                "secret": {
-                    "secretName": home.child(Part.ACCESS),
-                    "defaultMode": 0o440,
-                    "items": [{"key": RUNNER_KUBECONFIG, "path": contract.KUBECONFIG_FILE}],
-                },
-            },
+            {"name": "kubeconfig", "secret": secret},
             {"name": "work", "emptyDir": {"sizeLimit": "1Gi"}},
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
-    }
-    spec |= list_pull_secrets(resolved.app, home, resolved.policy.images, settings.pulls)
-    annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
-    metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        securityContext=oneshot.build_user(fsGroup=65532),
+        **resolved.turn.runner.to_pod(),
+        **list_pull_secrets(resolved.app, home, resolved.policy.images, settings.pulls),
+    )
 
 
-def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
-    """The volume with the templates and its mount: the whole app image, or a copied ConfigMap in its place, or an empty one."""
+def _find_templates(resolved: Resolved) -> tuple[Object, str]:
+    """The volume with the templates and its folder: the whole app image, or a copied ConfigMap in its place, or an empty one."""
     if resolved.app.image:
-        images = resolved.policy.images
-        image = {"reference": name_on_host(resolved.app.image, images.allowed), "pullPolicy": images.pull_policy}
-        return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
-    if not resolved.app.templates_from:
-        return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
-    config_map = {"name": resolved.home.child(Part.TEMPLATES)}
-    return {"name": "app", "configMap": config_map}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}
-
-
-def _build_container(nestor_image: str, templates: Object) -> Object:
-    return {
-        "name": "runner",
-        "image": nestor_image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": ["runner"],
-        "resources": RUNNER_RESOURCES,
-        "securityContext": oneshot.UNPRIVILEGED,
-        "volumeMounts": [
-            templates,
-            {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},
-            {"name": "kubeconfig", "mountPath": contract.KUBECONFIG_FOLDER, "readOnly": True},
-            {"name": "work", "mountPath": contract.WORK_FOLDER},
-            {"name": "tmp", "mountPath": contract.TEMPORARY_FOLDER},
-        ],
-    }
+        return oneshot.build_app_volume(resolved.app.image, resolved.policy.images), contract.IMAGE_FOLDER
+    if resolved.app.templates_from:
+        return {"name": "app", "configMap": {"name": resolved.home.child(Part.TEMPLATES)}}, contract.TEMPLATES_FOLDER
+    return {"name": "app", "emptyDir": {}}, contract.TEMPLATES_FOLDER

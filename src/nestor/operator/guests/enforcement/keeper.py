@@ -65,23 +65,11 @@ def _ports(*numbers: int) -> list[Object]:
 def build_pod(namespace: str, name: str, settings: Settings, *arguments: str) -> Object:
     """A pod with the labels of an application's, as far as network plugins and admins' policies can know them."""
     own = {labels.MANAGED_BY: "nestor", labels.COMPONENT: labels.COMPONENT_APP, labels.PURPOSE: name}
-    container = {
-        "name": "probe",
-        "image": settings.image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": ["probe", *arguments],
-        "resources": RESOURCES,
-        "securityContext": oneshot.UNPRIVILEGED,
-    }
-    spec = {
-        **oneshot.ONE_SHOT,
-        "terminationGracePeriodSeconds": 0,
-        "activeDeadlineSeconds": ACTIVE_SECONDS,
-        "securityContext": oneshot.build_user(),
-        "containers": [container],
-        **settings.pulls,
-    }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": own}, "spec": spec}
+    metadata = {"name": name, "namespace": namespace, "labels": own}
+    words = ["probe", *arguments]
+    return oneshot.build_pod(
+        metadata, settings.image, words, RESOURCES, grace=0, activeDeadlineSeconds=ACTIVE_SECONDS, **settings.pulls
+    )
 
 
 log = logging.getLogger(__name__)
