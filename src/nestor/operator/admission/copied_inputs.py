@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels, names
 from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
@@ -13,14 +13,14 @@ from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.api.objects import Object, labels_of
 from nestor.cluster.home import Home
-from nestor.kube import Invalid, RetryLater, kinds
+from nestor.kube import Invalid, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.operator.admission import app_source
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.placement import resolve_placement
-from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS, ParameterSecrets
+from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS
 
 
 @dataclass
@@ -29,8 +29,6 @@ class _Memory:
 
     kept: str = ""
     """The copy of its application. As text, like the next: as Python objects, an AppDef may need thirty times as much memory."""
-    read: str = ""
-    """An application whose AppDef was read from an image; it is kept once the job is admitted with it."""
     templates: str = ""
     """No more than their digest: they are a tenant's, and the operator's memory is everybody's."""
     copied: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -53,12 +51,10 @@ class CopiedInputs:
         self._operator_namespace = operator_namespace
         self._memories: _Memories = defaultdict(_Memory)
         self.snapshots = AppSnapshots(applier, self._memories)
-        self.parameters = ParameterSecrets(applier)
         self.templates = TemplateCopies(applier, self._memories, operator_namespace)
 
     def forget(self, uid: str) -> None:
         self._memories.pop(uid, None)
-        self.parameters.forget(uid)
 
     def forget_copies(self, uid: str) -> None:
         """The copies were lost with their namespace and must be made again."""
@@ -133,15 +129,6 @@ class AppSnapshots:
         self._applier = applier
         self._memories = memories
 
-    def note(self, uid: str, source: AppSource) -> None:
-        """Remember an AppDef that was read from an image."""
-        self._memories[uid].read = app_source.dump_snapshot(source)
-
-    def recall(self, uid: str, source: AppSource) -> AppSource | None:
-        """The AppDef that was read for `source`, if the job still names the same source."""
-        found = app_source.load_snapshot(self._memories[uid].read)
-        return found if found and replace(found, app_def=None) == source else None
-
     async def find(self, known: JobIdentity, digest: str | None) -> AppSource | None:
         """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
         if kept := self._memories[known.uid].kept:
@@ -159,8 +146,7 @@ class AppSnapshots:
         home, text = resolved.home, app_source.dump_snapshot(resolved.app)
         body = {"metadata": home.metadata(home.child(Part.APP_SNAPSHOT)), "data": {app_source.KEY: text}}
         await self._applier.ensure(kinds.CONFIG_MAP, body)
-        memory = self._memories[resolved.uid]
-        memory.kept, memory.read = text, ""
+        self._memories[resolved.uid].kept = text
 
 
 KEYS = 1000
@@ -185,36 +171,22 @@ class TemplateCopies:
         """A string that identifies the source of the plan's templates and changes with their content; and what they are, if they
         had to be read for it. Raises `Refused`.
         """
-        app, content = resolved.app, None
+        app, memory = resolved.app, self._memories[resolved.uid]
         if app.image or app.templates_from is None:
             return f"image:{app.image}", None
-        if not self._memories[resolved.uid].templates or resolved.is_rerun_due:
-            content = await self._fetch(resolved, app.templates_from)
-            self._memories[resolved.uid].templates = names.digest_json(content)
-        return f"configmap:{self._memories[resolved.uid].templates}", content
+        is_known = memory.templates and memory.is_fresh(resolved.home, resolved.home.child(Part.TEMPLATES))
+        content = None if is_known and not resolved.is_rerun_due else await self._fetch(resolved, app.templates_from)
+        memory.templates = names.digest_json(content) if content is not None else memory.templates
+        return f"configmap:{memory.templates}", content
 
     async def ensure(self, resolved: Resolved, content: Object | None) -> None:
-        """Make the copy that the runner mounts if there is no app image. `content`: what `read` has found, if it had to. Raises
-        `RetryLater` if neither the copy nor the original has the templates any more that it identified.
-        """
-        memory, copy, origin = self._memories[resolved.uid], resolved.home.child(Part.TEMPLATES), resolved.app.templates_from
-        if origin is None or not memory.templates or (content is None and memory.is_fresh(resolved.home, copy)):
-            return
+        """Make the copy that the runner mounts if there is no app image. `content`: what `read` has found, if it had to."""
         if content is None:
-            content = await self._find_again(resolved, origin, memory.templates)
+            return
+        home, copy = resolved.home, resolved.home.child(Part.TEMPLATES)
         # Even if it is empty: the runner's pod waits for it.
-        await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": resolved.home.metadata(copy), **content})
-        memory.copied[resolved.home.namespace, copy] = time.monotonic()
-
-    async def _find_again(self, resolved: Resolved, origin: NamespacedConfigMapRef, wanted: str) -> Object:
-        """What the job has started with, from the copy or else the original."""
-        copy = resolved.home.child(Part.TEMPLATES)
-        for name, namespace in ((copy, resolved.home.namespace), (origin.name, origin.namespace)):
-            content = pick_content(await self._api.find(kinds.CONFIG_MAP, name, namespace))
-            if names.digest_json(content) == wanted:
-                return content
-        self.forget(resolved.uid)
-        raise RetryLater(1, "the templates are no longer those of the plan")
+        await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": home.metadata(copy), **content})
+        self._memories[resolved.uid].copied[home.namespace, copy] = time.monotonic()
 
     async def _fetch(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
         """The copy made when the job started, or else the current original. For a rerun, the original comes first, and is needed

@@ -23,7 +23,7 @@ from nestor.operator.admission.app_source import AppSource, find_newer, find_sou
 from nestor.operator.admission.checks import check_app, check_class, check_image
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
-from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS
+from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS, find_parameters
 from nestor.operator.admission.turn import Turn
 from nestor.operator.lifecycle.record import has_started
 from nestor.operator.oneshot import Action
@@ -74,7 +74,7 @@ class AppResolver:
             return source
         cluster = find_cluster(cache, known.home)
         try:
-            given = await self._inputs.parameters.find(known)
+            given = await find_parameters(self._api, known)
             return admit(known, source, cluster, self._context.host, given, turn, self._context.settings.k3s_versions)
         except Refused as refused:
             if refused.denial.retry_seconds is None:
@@ -98,9 +98,7 @@ class AppResolver:
                 await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
             return kept
         source = newer or find_source(known, self._context.cache.apps)
-        if source.app_def is not None:
-            return source
-        return self._snapshots.recall(known.uid, source) or await self._read(known, source)
+        return source if source.app_def is not None else await self._read(known, source)
 
     async def _read(self, known: JobIdentity, source: AppSource) -> AppSource | Denial:
         """The image's AppDef, once a reader's pod has printed it; until then, for what it waits."""
@@ -137,7 +135,6 @@ class AppResolver:
             why = f"the log of pod '{meta['name']}' cannot be read: {error.message}"
             action = reader_pod.decide_again(pod, why, now(), reader_pod.LOG_SECONDS)
             return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))
-        self._snapshots.note(known.uid, found)
         return found, Action("Read")
 
     async def _make_pod(self, known: JobIdentity, source: AppSource, action: Action, *, former: Object | None) -> Action:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from nestor.api import conditions, labels
 from nestor.api.names import Part
 from nestor.api.objects import Object, annotations_of
-from nestor.kube import kinds
-from nestor.kube.applier import Applier
+from nestor.cluster.home import Home
+from nestor.kube import Api, kinds
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0
@@ -20,8 +20,6 @@ KEY_LIMIT = 256
 """As many as a command can have parameters."""
 SIZE_LIMIT = 256 * 1024
 """Bytes of all keys and values: what a job's spec may have."""
-KEPT_LIMIT = 16 * 1024
-"""Characters that are remembered of one job's; larger ones are read again from the copy in each pass."""
 TYPE = "Opaque"
 """Secrets of other types belong to somebody's purpose: tokens of service accounts, releases of helm."""
 
@@ -40,46 +38,29 @@ class SecretParameters:
         return {key: base64.b64encode(value.encode()).decode() for key, value in self.values.items()}
 
 
-class ParameterSecrets:
-    """Remembers what it copied, so that a settled job needs no requests."""
+async def find_parameters(api: Api, known: JobIdentity) -> SecretParameters | None:
+    """The copy made when the job started, or else the current original, which comes first for a rerun; None for a job that names
+    no Secret. Raises `Refused`.
+    """
+    if known.spec.parameters_from is None:
+        return None
+    home, name = known.home, known.spec.parameters_from.secret_ref.name
+    copy = await api.find(kinds.SECRET, home.child(Part.PARAMETERS), home.namespace)
+    found = await api.find(kinds.SECRET, name, known.namespace) if copy is None or known.is_rerun_due else None
+    if copy is not None and found is None:
+        return _read(copy, annotations_of(copy).get(labels.SALT) or copy["metadata"]["uid"])
+    where = f"Secret '{name}' in namespace '{known.namespace}'"
+    if found is None:
+        raise _refuse(f"no {where}")
+    if found.get("type") != TYPE:
+        raise _refuse(f"{where} has type '{found.get('type')}'; it must be {TYPE}")
+    _check_size(found, where)
+    return _read(found, found["metadata"]["uid"])
 
-    def __init__(self, applier: Applier) -> None:
-        self._applier = applier
-        self._kept: dict[str, SecretParameters] = {}
 
-    def forget(self, uid: str) -> None:
-        self._kept.pop(uid, None)
-
-    async def find(self, known: JobIdentity) -> SecretParameters | None:
-        """The copy made when the job started, or else the current original, which comes first for a rerun; None for a job that
-        names no Secret. Raises `Refused`.
-        """
-        if known.spec.parameters_from is None or (known.uid in self._kept and not known.is_rerun_due):
-            return self._kept.get(known.uid)
-        api, home, name = self._applier.api, known.home, known.spec.parameters_from.secret_ref.name
-        copy = await api.find(kinds.SECRET, home.child(Part.PARAMETERS), home.namespace)
-        found = await api.find(kinds.SECRET, name, known.namespace) if copy is None or known.is_rerun_due else None
-        if copy is not None and found is None:
-            return _read(copy, annotations_of(copy).get(labels.SALT) or copy["metadata"]["uid"])
-        where = f"Secret '{name}' in namespace '{known.namespace}'"
-        if found is None:
-            raise _refuse(f"no {where}")
-        if found.get("type") != TYPE:
-            raise _refuse(f"{where} has type '{found.get('type')}'; it must be {TYPE}")
-        _check_size(found, where)
-        return _read(found, found["metadata"]["uid"])
-
-    async def ensure(self, known: JobIdentity, given: SecretParameters | None) -> None:
-        """Make the copy. It is made again from memory if it was lost with its namespace."""
-        if given is None:
-            return
-        home = known.home
-        metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
-        await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": given.data})
-        if sum(len(key) + len(value) for key, value in given.values.items()) <= KEPT_LIMIT:
-            self._kept[known.uid] = given
-        else:
-            self._kept.pop(known.uid, None)
+def build_copy(home: Home, given: SecretParameters) -> Object:
+    metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
+    return {"metadata": metadata, "type": TYPE, "data": given.data}
 
 
 def _check_size(secret: Object, where: str) -> None:

@@ -29,7 +29,7 @@ from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.guest import Guest, Routes
 from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.runner_pod import build_plan_secret
+from nestor.operator.job.runner_pod import build_secrets
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import read_taints
 from nestor.operator.world.kept import OVERSIZED
@@ -75,10 +75,9 @@ class ChildrenKeeper:
             inputs.ensure_tls_secret(resolved),
             inputs.ensure_pull_secrets(resolved),
             context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped)),
-            *([context.applier.ensure(kinds.SECRET, build_plan_secret(home, plan))] if plan.steps else []),
+            *(context.applier.ensure(kinds.SECRET, body) for body in build_secrets(resolved, plan)),
             inputs.templates.ensure(resolved, templates),
             inputs.snapshots.ensure(resolved),
-            inputs.parameters.ensure(resolved, resolved.secret_parameters),
             ensure_defaults(context, shape),
         )
         taints = read_taints(context.cache.backends)

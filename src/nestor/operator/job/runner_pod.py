@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+from collections.abc import Iterator
 
 from nestor.api import conditions, labels, pod_status, times
 from nestor.api.contracts import runner as contract
@@ -12,12 +13,12 @@ from nestor.api.contracts.runner import Exit
 from nestor.api.names import Part, server_pod
 from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating
 from nestor.apps.steps import Plan
-from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
+from nestor.operator.admission.secret_parameters import build_copy
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context, Result
@@ -95,10 +96,16 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
     return f"the runner's pod '{pod['metadata']['name']}' lost its app image volume: {NO_IMAGE_VOLUMES}"
 
 
-def build_plan_secret(home: Home, plan: Plan) -> Object:
-    """The Secret from which the runner reads the plan: parameters are in it, and some of them may be passwords."""
-    data = {contract.PLAN_FILE: base64.b64encode(plan.to_json().encode()).decode()}
-    return {"metadata": home.metadata(home.child(Part.PLAN)), "type": "Opaque", "data": data}
+def build_secrets(resolved: Resolved, plan: Plan) -> Iterator[Object]:
+    """The Secret from which the runner reads the plan: parameters are in it, and some of them may be passwords. And the copy of
+    those that come from a Secret.
+    """
+    home = resolved.home
+    if plan.steps:
+        data = {contract.PLAN_FILE: base64.b64encode(plan.to_json().encode()).decode()}
+        yield {"metadata": home.metadata(home.child(Part.PLAN)), "type": "Opaque", "data": data}
+    if resolved.secret_parameters is not None:
+        yield build_copy(home, resolved.secret_parameters)
 
 
 def build_pod(resolved: Resolved, settings: Settings, plan: Plan, dns_address: str, attempt: int) -> Object:

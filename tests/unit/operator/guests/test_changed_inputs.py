@@ -12,7 +12,6 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Forbidden, Kind, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.operator.admission.secret_parameters import KEPT_LIMIT
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_app
 from tests.unit.operator.scene import Scene
@@ -120,7 +119,7 @@ async def test_a_rerun_takes_everything_up_once() -> None:
     for _ in range(2):
         assert (await reconcile(scene, reconciler, rerun="2"))[1] == "Accepted"
         assert list_taken(scene) == {"catalog", "secret", "entry"}
-    put(scene, "secret", "x" * KEPT_LIMIT)
+    put(scene, "secret", "x")
     assert (await reconcile(scene))[1] == "InputsChanged"
     assert list_taken(scene) == {"catalog", "secret", "entry"}
     for _ in range(2):
