@@ -43,7 +43,6 @@ def find_state(job: Object) -> State:
 
 
 def write_standby() -> str:
-    """The page of an operator that waits for its turn."""
     return pages.write_metrics([_BUILD, _lead(works=False)])
 
 

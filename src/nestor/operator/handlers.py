@@ -20,8 +20,6 @@ from nestor.operator.wiring import Operator
 
 @dataclass
 class Memo:
-    """What kopf hands to each handler."""
-
     operator: Operator
     stop: asyncio.Event
     """Ends kopf."""
@@ -103,5 +101,4 @@ async def log_in(memo: Memo, **_: Any) -> kopf.AiohttpSession:
 @kopf.on.event(labels.GROUP, "nestedapps")
 @kopf.on.event(labels.GROUP, "overflowbackends")
 async def look_at(memo: Memo, resource: kopf.Resource, namespace: str | None, name: str, **_: Any) -> None:
-    """Have a pass made over what has changed."""
     memo.operator.look_at(resource.plural, namespace or "", name)

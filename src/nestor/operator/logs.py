@@ -30,8 +30,6 @@ def about(kind: str, namespace: str, name: str, obj: Object | None) -> Iterator[
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each entry."""
-
     def format(self, record: logging.LogRecord) -> str:
         """Text of others is a string in it, whatever characters it has."""
         line = {

@@ -50,7 +50,6 @@ class Action:
 
 
 def build_user(**more: int) -> Object:
-    """The security context of our own pods."""
     user = {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER}
     return {**user, **more, "seccompProfile": {"type": "RuntimeDefault"}}
 
@@ -90,7 +89,6 @@ def build_app_volume(image: str, images: ImagesPolicy) -> Object:
 
 
 def read_attempt(pod: Object) -> int:
-    """The pod's attempt number, starting at 1."""
     return int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
 
 

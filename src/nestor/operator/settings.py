@@ -159,7 +159,6 @@ class Settings:
 
     @property
     def image_with_tools(self) -> str:
-        """The image in which steps run."""
         return self.runner_image or self.image
 
     @property
@@ -169,7 +168,6 @@ class Settings:
 
     @property
     def lifetimes(self) -> Lifetimes:
-        """How long certificates are valid."""
         return Lifetimes(datetime.timedelta(seconds=self.access_seconds), datetime.timedelta(seconds=self.admin_seconds))
 
 

@@ -27,8 +27,6 @@ _PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Left:
-    """What is there, and what was made for it."""
-
     wishes: list[tuple[Kind, Object]]
     namespaces: list[str]
 

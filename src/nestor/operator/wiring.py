@@ -51,8 +51,6 @@ FIRST_SECONDS = 2
 
 
 class Operator:
-    """All parts of one operator."""
-
     def __init__(self, context: Context) -> None:
         self.context = context
         self.cache = context.cache
@@ -227,8 +225,6 @@ class Operator:
             self.queue.add(Key(kinds.NESTED_APP_JOB, *job))
 
     def build_pages(self) -> Pages:
-        """What the kubelet and Prometheus hear of this process."""
-
         def find_stale() -> str | None:
             stale = [item for item in self.cache.informers.values() if item.silence > STALE_SECONDS]
             return (

@@ -35,8 +35,6 @@ JOBS_PARAMETERS = "`spec.parameters"
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(JobIdentity):
-    """One admitted job."""
-
     app: AppSource
     cluster: NestedClusterSpec
     command: str

@@ -23,7 +23,6 @@ COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
 
 
 async def reconcile_app(context: Context, name: str) -> None:
-    """One pass over one NestedApp."""
     app = context.cache.apps.get(name)
     if app is not None and not is_terminating(app) and (status := build_status(app, timestamp())) != status_of(app):
         with contextlib.suppress(NotFound):

@@ -35,7 +35,6 @@ def check_deadline(known: JobIdentity) -> None:
 
 
 def check_image(known: JobIdentity, source: AppSource) -> None:
-    """Raises `Refused` for an app image that the class does not allow."""
     if source.image and (fault := find_fault(source.image, known.policy.images.allowed)):
         raise Refused(conditions.IMAGE_NOT_ALLOWED, source.blame(f"app image {fault} (class '{known.class_name}')"))
 

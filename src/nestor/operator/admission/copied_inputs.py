@@ -43,8 +43,6 @@ _Memories = defaultdict[str, _Memory]
 
 
 class CopiedInputs:
-    """Reads and copies inputs."""
-
     def __init__(self, applier: Applier, operator_namespace: str) -> None:
         self._applier = applier
         self._api = applier.api
@@ -154,8 +152,6 @@ KEYS = 1000
 
 
 class TemplateCopies:
-    """The templates of jobs, from ConfigMaps."""
-
     def __init__(self, applier: Applier, memories: _Memories, operator_namespace: str) -> None:
         self._applier = applier
         self._api = applier.api

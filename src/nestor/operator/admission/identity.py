@@ -52,8 +52,6 @@ class Refused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class JobIdentity:
-    """One job, with its class and its home."""
-
     name: str
     namespace: str
     uid: str

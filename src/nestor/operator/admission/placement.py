@@ -76,7 +76,6 @@ def _list_gpu_places(said: Overflow) -> tuple[str, ...]:
 
 
 def list_allowed(names: Iterable[str]) -> str:
-    """What the class allows, for a message."""
     return "the class allows " + (", ".join(f"'{item}'" for item in names) or "none")
 
 

@@ -26,8 +26,6 @@ TYPE = "Opaque"
 
 @dataclass(frozen=True)
 class SecretParameters:
-    """The content of a job's Secret with parameters."""
-
     values: dict[str, str] = field(repr=False)
     salt: str = field(repr=False)
     """Keeps hashes, which everybody sees, from telling a value to whoever guesses it: only readers of Secrets know it."""

@@ -53,7 +53,6 @@ def write_assigned(turn: Turn) -> Object | None:
 
 
 def find_quota(policy: NestedClassSpec, machine: str | None) -> dict[str, str]:
-    """The quota of a job on that machine, as it is written."""
     quota = apply_machine(policy, machine).namespace.quota or {}
     return DEFAULT_QUOTA | {name: str(value) for name, value in quota.items()}
 

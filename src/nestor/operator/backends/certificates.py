@@ -24,8 +24,6 @@ Answer = Literal["Approve", "Deny", "Wait", "Ignore"]
 
 @dataclass(frozen=True)
 class Known:
-    """What the decision looks at, beside the request."""
-
     accounts: Mapping[str, str] = field(default_factory=dict)
     """User names of the backends' processes, and the backend of each."""
     nodes: Mapping[str, str] = field(default_factory=dict)
@@ -36,8 +34,6 @@ class Known:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do about a request, and why."""
-
     answer: Answer
     why: str = ""
     node: str = ""

@@ -18,8 +18,6 @@ from nestor.api.times import seconds_since
 
 @dataclass(frozen=True)
 class NodeState:
-    """One virtual node, and what is known of it."""
-
     name: str
     shape: str = ""
     is_ready: bool = False
@@ -38,8 +36,6 @@ class NodeState:
 
 @dataclass(frozen=True)
 class Process:
-    """The state of the process of the virtual nodes."""
-
     problem: str | None = None
     """Why it does not work; None if it does."""
     is_running: bool = True
@@ -122,8 +118,6 @@ Act = Literal["Cordon", "Wait", "Evict", "Delete", "Force", "Remove"]
 
 @dataclass(frozen=True)
 class Removal:
-    """The next thing to do."""
-
     act: Act
     pods: tuple[Object, ...] = ()
     delay: float = POLL_SECONDS

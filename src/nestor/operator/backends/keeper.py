@@ -36,8 +36,6 @@ NAMED = 4
 
 
 class NodeKeeper:
-    """Keeps the nodes of all backends."""
-
     def __init__(self, context: Context) -> None:
         self._context = context
 

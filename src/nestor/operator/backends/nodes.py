@@ -36,8 +36,6 @@ _KEY = re.compile(f"({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-
 
 @dataclass(frozen=True)
 class Wanted:
-    """One virtual node as it should be."""
-
     name: str
     shape: str
     labels: dict[str, str] = field(default_factory=dict)

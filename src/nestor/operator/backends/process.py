@@ -42,7 +42,6 @@ def build_owner(backend: Object) -> Object:
 
 
 def account_of(backend: str, namespace: str) -> str:
-    """The user name of the backend's process."""
     return f"system:serviceaccount:{namespace}:{names.vnode(backend)}"
 
 

@@ -29,8 +29,6 @@ CONFLICT_SECONDS = 30.0
 
 
 class BackendReconciler:
-    """Reconciles OverflowBackends."""
-
     def __init__(self, context: Context) -> None:
         self._context = context
         self._nodes = NodeKeeper(context)

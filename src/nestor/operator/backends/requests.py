@@ -33,8 +33,6 @@ NAMES_LIMIT = 500
 
 
 class RequestReconciler:
-    """Reconciles CertificateSigningRequests."""
-
     def __init__(self, context: Context) -> None:
         self._context = context
 

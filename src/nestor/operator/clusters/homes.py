@@ -126,7 +126,6 @@ def _list_own(shape: Shape) -> list[Object]:
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> Shape:
-    """The shape of a cluster, from its complete spec, its home and its class."""
     settings = context.settings
     return Shape(
         **vars(home),

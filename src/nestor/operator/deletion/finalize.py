@@ -45,8 +45,6 @@ NAMED = 6
 
 @dataclass
 class _Deletion:
-    """What this process knows about one job's deletion."""
-
     since: float = field(default_factory=time.monotonic)
     """When this process first saw it. The deletion timestamp may be long ago, but force must not precede a normal attempt."""
     told: set[str] = field(default_factory=set)
@@ -56,8 +54,6 @@ class _Deletion:
 
 
 class Finalizer:
-    """Empties and deletes jobs' namespaces."""
-
     def __init__(self, context: Context, guests: Sequence[Guest], inputs: CopiedInputs) -> None:
         self._context = context
         self._api = context.api
@@ -242,7 +238,6 @@ def _ends_soon(pod: Object) -> bool:
 
 
 def explain_left(namespace: Object) -> str:
-    """What is left in the namespace, according to its controller."""
     found = conditions_of(namespace)
     reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
     explained = "; ".join(reasons) or "no reason given"

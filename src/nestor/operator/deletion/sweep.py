@@ -19,8 +19,6 @@ SLOW_SECONDS = 30.0
 
 
 class Sweeper:
-    """Deletes namespaces that no longer belong to a job."""
-
     def __init__(self, context: Context, finalizer: Finalizer) -> None:
         self._context = context
         self._finalizer = finalizer

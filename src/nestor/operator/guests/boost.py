@@ -41,7 +41,6 @@ class StartBoost(Guest):
         await end_boost(context, build_shape(context, resolved.cluster, home, resolved.policy), server)
 
     def report(self, resolved: Resolved) -> Word | None:
-        """When it is due."""
         _, rest = self._look(resolved.home)
         return Word(retry_after=rest) if rest else None
 

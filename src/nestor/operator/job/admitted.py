@@ -43,8 +43,6 @@ REFUSAL_SECONDS = 10
 
 @dataclass(frozen=True)
 class _Admitted:
-    """One admitted job, and the goal of this pass."""
-
     job: Object
     resolved: Resolved
     shape: Shape

@@ -38,8 +38,6 @@ from nestor.operator.world.ownership import find_home
 
 @dataclass(frozen=True)
 class Children:
-    """The results of a pass over the children."""
-
     routes: Routes = ()
     """Where the targets are reachable, or why they are not."""
     addresses: Addresses | None = None
@@ -146,7 +144,6 @@ class ChildrenKeeper:
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:
-    """The job's NestedCluster, whose spec tells the syncer what to do."""
     spec = resolved.cluster.model_copy(update={"suspend": is_stopped})
     home = resolved.home
     return {"metadata": home.metadata(home.name), "spec": spec.model_dump(by_alias=True, exclude_none=True)}

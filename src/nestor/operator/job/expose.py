@@ -109,7 +109,6 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
 
 
 def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:
-    """The state of the targets behind the routes, from the caches."""
     return Exposure(tuple(_observe_one(cache, resolved.home.namespace, route) for route in routes))
 
 

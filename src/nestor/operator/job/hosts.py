@@ -38,7 +38,6 @@ class Hosts:
             cache.informers[kind].on_change(lambda change: self._mark(self.homes.get(change.key[0], "")))
 
     def _take(self, old: Object | None, new: Object | None) -> None:
-        """A job has changed, or is gone."""
         if old is not None and self.homes.get(home := find_namespace(old)) == old["metadata"]["uid"]:
             del self.homes[home]
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):

@@ -34,8 +34,6 @@ PATIENCE = 8
 
 
 class JobReconciler:
-    """Reconciles NestedAppJobs."""
-
     def __init__(self, context: Context) -> None:
         self._context = context
         self.guests = [make(context) for make in GUESTS]

@@ -88,7 +88,6 @@ async def ensure_runner(
 
 
 def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str | None:
-    """A message about a pod that lost its app image volume, or None."""
     if not resolved.app.image or pod is None:
         return None
     if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash or not oneshot.lacks_image_volume(pod):

@@ -26,8 +26,6 @@ OF_APP = f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
 
 @dataclass(frozen=True)
 class DataEpoch:
-    """Identifies a cluster's data."""
-
     number: int = 0
     """How often the data was lost. Each time, the templates are applied again."""
     uid: str | None = None

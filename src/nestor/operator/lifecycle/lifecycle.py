@@ -33,8 +33,6 @@ ENDING_SECONDS = 600
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about one job when its lifecycle is decided."""
-
     spec: NestedAppJobSpec
     record: Record = field(default_factory=Record)
     policy: NestedClassSpec | None = None
@@ -74,8 +72,6 @@ class Facts:
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """The decision about a job's lifecycle."""
-
     phase: Phase
     succeeded: Condition
     record: Record
@@ -172,7 +168,6 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
 
 
 def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
-    """A job that should run, deadline aside."""
     if record.restart is not None:
         return _restart(facts, record, record.restart, now)
     is_applied = _says(facts.run, "Succeeded") or not facts.spec.has_app

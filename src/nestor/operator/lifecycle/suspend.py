@@ -95,7 +95,6 @@ def _rest_without_volume(progress: SuspendProgress, pods: str, seconds: float, k
 
 
 def _find_pods(cache: Cache, home: Home, *components: str) -> list[Object]:
-    """The cluster's unfinished pods of these components."""
     return [
         pod
         for pod in cache.pods_by_namespace.all(home.namespace)

@@ -18,8 +18,6 @@ WARNING = "warning: "
 
 @dataclass(frozen=True)
 class Observed:
-    """The observed children of one admitted job."""
-
     cluster: Object | None = None
     server: Object | None = None
     """The nested cluster's own pod."""
@@ -184,7 +182,6 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
 
 
 def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
-    """Where the steps stopped, and whether they will continue."""
     steps = (run or {}).get("steps") or []
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"

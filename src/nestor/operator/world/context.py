@@ -56,12 +56,10 @@ class Cache:
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
 
     def add_exposing(self, informer: Informer) -> None:
-        """Have another kind by which jobs are exposed."""
         self.informers[informer.kind] = informer
         self.exposing[informer.kind] = Index(informer, _namespace_of)
 
     def find_exposing(self, namespace: str) -> list[tuple[Kind, Object]]:
-        """What claims hosts in a namespace."""
         return [(kind, item) for kind, index in self.exposing.items() for item in index.all(namespace)]
 
     @property
@@ -89,8 +87,6 @@ log = logging.getLogger(__name__)
 
 
 class Classes:
-    """Reads the classes of a cache."""
-
     def __init__(self, cache: Informer, versions: Iterable[str]) -> None:
         self._cache = cache
         self._versions = sort_versions(versions)

@@ -22,8 +22,6 @@ SECONDS = 5.0
 
 
 class Definitions:
-    """What is known of them."""
-
     def __init__(self, api: Api) -> None:
         self._api = api
         self.problem: str | None = "the CustomResourceDefinitions have not been read yet"

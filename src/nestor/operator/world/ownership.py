@@ -51,7 +51,6 @@ def find_job(namespace: str, marks: dict[str, str]) -> tuple[str, str] | None:
 
 
 def find_cluster(cache: Cache, home: Home) -> Object | None:
-    """A job's NestedCluster, if it is there."""
     found = cache.clusters.get(home.name, home.namespace)
     return found if found is not None and home.has_made(found) else None
 

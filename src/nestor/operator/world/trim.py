@@ -273,7 +273,6 @@ def _cut(text: str) -> str:
 
 
 def _trim_words(item: Object) -> Object:
-    """A condition or a state of a container."""
     return {key: _cut(value) if isinstance(value, str) else value for key, value in item.items()}
 
 

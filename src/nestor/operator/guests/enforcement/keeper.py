@@ -88,8 +88,6 @@ _ACCOUNT_SECONDS = 10.0
 
 
 class Enforcement(Guest):
-    """The probe, and what it found out last."""
-
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._unknown = 0

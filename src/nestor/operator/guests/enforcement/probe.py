@@ -29,8 +29,6 @@ PAUSE_SECONDS = 0.5
 
 
 class Exit(IntEnum):
-    """Exit codes of the caller."""
-
     ENFORCED = 0
     """What is forbidden fails, and what is allowed does not."""
     NO_EGRESS = 20

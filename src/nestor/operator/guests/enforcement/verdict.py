@@ -25,8 +25,6 @@ _OPEN = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one probe."""
-
     code: Exit | None
     """None: it did not come to an end."""
     problem: str = ""

@@ -29,8 +29,6 @@ TOO_LARGE = "tooLarge"
 
 @dataclass(frozen=True)
 class Seen:
-    """A gang and its host pods."""
-
     namespace: str
     cluster: str
     name: str
@@ -52,7 +50,6 @@ class Seen:
 
     @property
     def held(self) -> list[Object]:
-        """Its pods that are held, oldest first."""
         return sorted((pod for pod in self.pods if is_held(pod) and not is_terminating(pod)), key=age)
 
     @property
@@ -62,7 +59,6 @@ class Seen:
 
     @property
     def done(self) -> list[Object]:
-        """Those that have succeeded."""
         return [pod for pod in self.pods if not is_terminating(pod) and status_of(pod).get("phase") == "Succeeded"]
 
     def count_placed(self, number: int) -> int:

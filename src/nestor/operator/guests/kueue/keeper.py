@@ -47,8 +47,6 @@ _GONE = (404, 405)
 
 
 class Kueue(Guest):
-    """Holds jobs back until Kueue has admitted them."""
-
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._workloads = Workloads(context)

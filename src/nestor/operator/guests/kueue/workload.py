@@ -46,7 +46,6 @@ def trim_workload(workload: Object) -> Object:
 
 
 def _trim_set(pod_set: Object) -> Object:
-    """How many pods, and what each requests."""
     pod = spec_of(pod_set.get("template"))
     containers = [
         {"resources": {"requests": (item.get("resources") or {}).get("requests") or {}}} for item in pod.get("containers") or ()

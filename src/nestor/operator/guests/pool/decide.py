@@ -12,8 +12,6 @@ START_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Pool:
-    """What a class wants."""
-
     size: int
     key: str
     """Digest of what its clusters are made of."""
@@ -21,8 +19,6 @@ class Pool:
 
 @dataclass(frozen=True)
 class Member:
-    """One cluster of a pool."""
-
     namespace: str
     uid: str
     key: str
@@ -38,8 +34,6 @@ class Member:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now."""
-
     drop: tuple[Member, ...] = ()
     make: str | None = None
     """A class."""

@@ -64,8 +64,6 @@ UNREADABLE = (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE)
 
 @dataclass(frozen=True)
 class Entry:
-    """One job."""
-
     uid: str
     name: str
     namespace: str

@@ -66,7 +66,6 @@ def find_obstacle(resolved: Resolved, chosen: list[Object], left: list[Object], 
 
 
 def find_origin(resolved: Resolved) -> str | None:
-    """The job whose volumes a job wants."""
     return resolved.spec.storage.volumes_from if resolved.spec.storage else None
 
 
