@@ -13,10 +13,9 @@ from nestor.kube import Forbidden, RetryLater, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
-from nestor.operator.guests.pool.claim import finish_claim
 from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Member, Pool, decide
 from nestor.operator.guests.pool.keeper import Pools
-from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key
+from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key, finish_claim
 from nestor.operator.guests.pool.observe import list_members, look_at_pods
 from nestor.operator.world.ownership import find_home
 from nestor.operator.world.trim import trim_pod
@@ -58,13 +57,13 @@ BOTH = [OLD, YOUNG]
     ],
 )
 def test_what_becomes_of_a_pool(members: list[Member], more: Any, dropped: list[str], made: str | None) -> None:
-    found = decide(POOLS, members, **more)
-    assert ([item.namespace for item in found.drop], found.make) == (dropped, made)
+    drop, make = decide(POOLS, members, **more)
+    assert ([item.namespace for item in drop], make) == (dropped, made)
 
 
 def test_classes_take_turns() -> None:
     pools = POOLS | {"b": Pool(1, "k")}
-    assert [decide(pools, [], last=last).make for last in ("", "a", "b")] == ["a", "b", "a"]
+    assert [decide(pools, [], last=last)[1] for last in ("", "a", "b")] == ["a", "b", "a"]
 
 
 TWO = {"versions": ["v1.36", "v1.9"]}

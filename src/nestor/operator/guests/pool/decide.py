@@ -32,17 +32,13 @@ class Member:
     is_ending: bool = False
 
 
-@dataclass(frozen=True)
-class Decision:
-    drop: tuple[Member, ...] = ()
-    make: str | None = None
-    """A class."""
-
-
 def decide(
     pools: Mapping[str, Pool], members: Sequence[Member], *, is_busy: bool = False, is_short: bool = False, last: str = ""
-) -> Decision:
-    """`is_busy`: a job is starting. `is_short`: a job's pod lacks room. `last`: the class that got the last one."""
+) -> tuple[list[Member], str | None]:
+    """Those that go, and the class for which one is made.
+
+    `is_busy`: a job is starting. `is_short`: a job's pod lacks room. `last`: the class that got the last one.
+    """
     mine = [item for item in members if not item.is_given]
     there = sorted((item for item in mine if not item.is_ending), key=lambda item: (not item.is_ready, item.age))
     kept: list[Member] = []
@@ -52,11 +48,11 @@ def decide(
             kept.append(item)
     drop = [item for item in there if item not in kept]
     if is_short and kept and not drop and not any(item.is_ending for item in mine):
-        return Decision((kept[-1],))
+        return [kept[-1]], None
     if is_busy or is_short or drop or not all(item.is_ready for item in kept):
-        return Decision(tuple(drop))
+        return drop, None
     lacking = [name for name, pool in pools.items() if _count(kept, name) < pool.size]
-    return Decision(make=min(lacking, key=lambda name: (name <= last, name), default=None))
+    return [], min(lacking, key=lambda name: (name <= last, name), default=None)
 
 
 def _is_good(item: Member, pool: Pool) -> bool:

@@ -20,9 +20,16 @@ from nestor.kube import ApiError, Change, Forbidden, Invalid, RetryLater, WorkQu
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest
-from nestor.operator.guests.pool.claim import finish_claim, record_claim
 from nestor.operator.guests.pool.decide import START_SECONDS, Member, Pool, decide
-from nestor.operator.guests.pool.member import build_home, choose_cluster, ensure_member, find_key, settle_member
+from nestor.operator.guests.pool.member import (
+    build_home,
+    choose_cluster,
+    ensure_member,
+    find_key,
+    finish_claim,
+    record_claim,
+    settle_member,
+)
 from nestor.operator.guests.pool.observe import find_server, list_members, look_at_pods
 from nestor.operator.world.context import Context, read_refusal
 from nestor.operator.world.ownership import find_cluster
@@ -106,13 +113,13 @@ class Pools(Guest):
         pools = {name: pool for name, (pool, *_) in wanted.items()}
         is_busy, is_short = look_at_pods(cache, {item.namespace for item in members if not item.is_given})
         is_quiet = time.monotonic() - self._given_at < QUIET_SECONDS
-        decision = decide(pools, members, is_busy=is_busy or is_quiet, is_short=is_short, last=self._last)
-        await self._drop(decision.drop)
-        kept = [item for item in members if not (item.is_given or item.is_ending) and item not in decision.drop]
-        if (name := decision.make) is not None:
-            pool, _, policy = wanted[name]
-            async with self._telling(name):
-                kept.append(await self._make(name, pool.key, policy))
+        drop, make = decide(pools, members, is_busy=is_busy or is_quiet, is_short=is_short, last=self._last)
+        await self._drop(drop)
+        kept = [item for item in members if not (item.is_given or item.is_ending) and item not in drop]
+        if make is not None:
+            pool, _, policy = wanted[make]
+            async with self._telling(make):
+                kept.append(await self._make(make, pool.key, policy))
         await self._record(kept)
         for item in kept:
             _, cluster, policy = wanted[item.class_name or ""]

@@ -60,12 +60,9 @@ def look_at_pods(cache: Cache, pooled: Container[str]) -> tuple[bool, bool]:
         if meta["namespace"] in pooled or is_terminating(pod):
             continue
         is_placed = bool(spec_of(pod).get("nodeName"))
-        if (
-            not (_is_starting(pod) if is_placed else _lacks_room(pod))
-            or seconds_since(meta["creationTimestamp"]) >= START_SECONDS
-        ):
-            continue
-        is_busy, is_short = is_busy or is_placed, is_short or not is_placed
+        is_one = _is_starting(pod) if is_placed else _lacks_room(pod)
+        if is_one and seconds_since(meta["creationTimestamp"]) < START_SECONDS:
+            is_busy, is_short = is_busy or is_placed, is_short or not is_placed
     return is_busy, is_short
 
 
