@@ -1,4 +1,4 @@
 """Keeps the volumes and snapshots of jobs whose class says so, and gives volumes that were kept to later jobs that want them.
 
-`keeper` keeps them; `limit` says how much may be left; `taken` says which of them a job gets, and gives it those.
+`keeper` keeps them, as long as they are not too much; `taken` says which of them a job gets, and gives it those.
 """

@@ -87,14 +87,13 @@ async def reserve(api: Api, chosen: list[Object], origin: str, home: Home) -> De
     return None
 
 
-async def ensure_claims(api: Api, home: Home) -> bool:
-    """Make the claims of the job's volumes that have none yet. Whether all of them had theirs."""
+async def ensure_claims(api: Api, home: Home) -> None:
+    """Make the claims of the job's volumes that have none yet."""
     found = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_UID}={home.labels[labels.JOB_UID]}")
-    waiting = [item for item in found if labels.VOLUMES_FROM in annotations_of(item) and _is_reserved(item, home)]
-    for item in waiting:
-        with contextlib.suppress(Conflict):
-            await api.create(kinds.PERSISTENT_VOLUME_CLAIM, build_claim(item, home))
-    return not waiting
+    for item in found:
+        if labels.VOLUMES_FROM in annotations_of(item) and _is_reserved(item, home):
+            with contextlib.suppress(Conflict):
+                await api.create(kinds.PERSISTENT_VOLUME_CLAIM, build_claim(item, home))
 
 
 def build_claim(volume: Object, home: Home) -> Object:

@@ -9,8 +9,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, NotFound, kinds
-from nestor.operator.guests.retained.keeper import retain_volumes
-from nestor.operator.guests.retained.limit import check_retained, find_limit
+from nestor.operator.guests.retained.keeper import check_retained, find_limit, retain_volumes
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import Object, build_policy
 
