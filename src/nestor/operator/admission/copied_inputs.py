@@ -83,7 +83,7 @@ class CopiedInputs:
 
     async def ensure_pull_secrets(self, known: JobIdentity) -> str | None:
         """Copy the class's pull secrets, for its jobs and for backends. Returns which of them are missing, or None."""
-        placement = resolve_placement(known.policy, known.spec).placement
+        placement, _ = resolve_placement(known.policy, known.spec)
         backends = placement.overflow.backends if placement and placement.overflow else []
         named = {*known.policy.images.pull_secret_names, *(name for item in backends for name in item.image_pull_secrets)}
         missing = []

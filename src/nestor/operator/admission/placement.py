@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
@@ -82,16 +82,6 @@ def list_allowed(names: Iterable[str]) -> str:
 _HARD = ("NoSchedule", "NoExecute")
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """What came of a job's wishes."""
-
-    placement: Placement | None
-    """None if neither class nor job say anything."""
-    problems: tuple[str, ...] = ()
-    """Those that the class does not allow; the others are in the placement."""
-
-
 def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
     """Raises `Refused` for a machine that the class does not have, and for wishes that it does not allow."""
     machines = policy.placement.machines if policy.placement else []
@@ -99,7 +89,7 @@ def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
         there_are = _list_machines(machines) + suggest(job.machine, [item.name for item in machines])
         message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {there_are}"
         raise Refused(conditions.MACHINE_NOT_FOUND, message)
-    if problems := resolve_placement(policy, job).problems:
+    if problems := resolve_placement(policy, job)[1]:
         raise Refused(conditions.PLACEMENT_NOT_ALLOWED, f"{'; '.join(problems)} (class '{job.class_name}')")
 
 
@@ -164,8 +154,10 @@ def with_quota(policy: NestedClassSpec, changes: Mapping[str, Any]) -> NestedCla
     return policy.model_copy(update={"namespace": own.model_copy(update={"quota": {**(own.quota or {}), **changes}})})
 
 
-def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Resolved:
-    """The placement of a job's pods. `job` is None if its spec cannot be read: then it has no wishes."""
+def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> tuple[Placement | None, list[str]]:
+    """The placement of a job's pods, None if neither class nor job say anything; and what the class does not allow of the job's
+    wishes, of which the others are in the placement. `job` is None if its spec cannot be read: then it has no wishes.
+    """
     said = policy.placement or ClassPlacement()
     base = Placement(**{name: getattr(said, name) for name in data.list_names(Placement)})  # without what only classes have
     if machine := find_machine(policy, job.machine if job else None):
@@ -175,7 +167,7 @@ def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> 
     names, more = _choose_names(wishes, base)
     overflow, excess = _narrow(base.overflow, wishes.overflow or JobOverflow())
     found = replace(found, overflow=overflow, **names)
-    return Resolved(found if found != Placement() else None, (*problems, *more, *excess))
+    return found if found != Placement() else None, [*problems, *more, *excess]
 
 
 def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement | None:

@@ -48,7 +48,7 @@ def resolve_policy(
         devices=policy.devices,
         nodes=None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
         argo_cd=ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
-        placement=tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
+        placement=tolerate_backends(resolve_placement(policy, job)[0], taints or {}),
     )
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import time
 
-from nestor.api import conditions, labels, times
+from nestor.api import conditions, times
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.cluster import pki
 from nestor.cluster.argocd import Registration
 from nestor.cluster.home import Home
 from nestor.kube import ApiError, kinds
-from nestor.kube.applier import RESYNC_SECONDS, contains
+from nestor.kube.applier import contains
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest, Word
 from nestor.operator.world.context import Context
@@ -22,17 +20,14 @@ RETRY_SECONDS = 10.0
 
 
 class ArgoCD(Guest):
-    """Writes one Secret per job into Argo CD's namespace. Remembers it, so that a settled job needs no requests."""
+    """Writes one Secret per job into Argo CD's namespace."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._words: dict[str, Word] = {}
         """By the job's UID: where the Secret is, so that it is found when the class no longer says so; and its problem."""
-        self._checked: dict[str, tuple[str, float, datetime.datetime]] = {}
-        """Key of the content, when it was last looked at, and when it must be renewed; by the job's UID."""
 
     def forget(self, uid: str) -> None:
-        self._checked.pop(uid, None)
         self._words.pop(uid, None)
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
@@ -49,7 +44,7 @@ class ArgoCD(Guest):
             if recorded and recorded != where:
                 await self._delete(home, recorded)
             elif policy and recorded and conditions.is_true(conditions_of(cluster), conditions.READY):
-                problem = await self._write(Registration(home, resolved.class_name, policy), resolved.uid)
+                problem = await self._write(Registration(home, resolved.class_name, policy))
         except ApiError as error:
             where, problem = recorded, f"could not register the cluster with Argo CD: {error.message}"
         self._words[resolved.uid] = Word({"argoCDNamespace": where}, note=problem, retry_after=RETRY_SECONDS if problem else None)
@@ -72,19 +67,15 @@ class ArgoCD(Guest):
         return None
 
     async def _delete(self, home: Home, namespace: str) -> None:
-        self._checked.pop(home.labels[labels.JOB_UID], None)
         secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
         if secret is not None and home.owns(secret):
             await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
 
-    async def _write(self, registration: Registration, uid: str) -> str:
+    async def _write(self, registration: Registration) -> str:
         """Write the Secret if it is not there or not as it should be. Returns why that is impossible."""
         context, meta = self._context, registration.metadata
         authorities, now = context.provisioner.get_authorities(registration.home), times.now().replace(microsecond=0)
         key = registration.content_key(authorities)
-        known, at, renew = self._checked.get(uid, ("", 0.0, now))
-        if known == key and now < renew and time.monotonic() - at < RESYNC_SECONDS:
-            return ""
         found = await context.api.find(kinds.SECRET, meta["name"], meta["namespace"])
         if found is not None and not registration.home.owns(found):
             return (
@@ -92,7 +83,6 @@ class ArgoCD(Guest):
             )
         said = {"metadata": {"labels": meta["labels"]}, "data": registration.data}
         if not (pki.is_current(found, key, now) and contains(found, said)):
-            found = await asyncio.to_thread(registration.build_secret, authorities, now, context.settings.lifetimes)
-            await context.api.apply(kinds.SECRET, found)
-        self._checked[uid] = (key, time.monotonic(), pki.read_renewal(found))
+            body = await asyncio.to_thread(registration.build_secret, authorities, now, context.settings.lifetimes)
+            await context.api.apply(kinds.SECRET, body)
         return ""

@@ -33,7 +33,7 @@ CLASS: Object = {
 def found(rules: Object | None = CLASS, **spec: Any) -> Placement | None:
     """The placement of a job's pods, as the syncer gets it."""
     policy = build_policy(**({"placement": rules} if rules is not None else {}))
-    return resolve_placement(policy, build_spec(**spec)).placement
+    return resolve_placement(policy, build_spec(**spec))[0]
 
 
 def refusal(rules: Object | None = CLASS, **spec: Any) -> Denial:
@@ -252,7 +252,7 @@ def narrowed(said: Object, wish: Object) -> tuple[Object, str]:
     assert came is not None
     assert came.overflow is not None
     held = data.write(came.overflow)
-    problems = resolve_placement(build_policy(placement=rules), build_spec(placement={"overflow": wish})).problems
+    problems = resolve_placement(build_policy(placement=rules), build_spec(placement={"overflow": wish}))[1]
     return {key: held[key] for key in wish}, "; ".join(problems)
 
 

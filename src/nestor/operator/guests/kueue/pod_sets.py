@@ -97,7 +97,7 @@ def list_uncounted(policy: NestedClassSpec, spec: NestedAppJobSpec) -> list[str]
 
 def _find_nodes(policy: NestedClassSpec, spec: NestedAppJobSpec) -> Object:
     """By these, Kueue knows which flavors will do."""
-    placement = resolve_placement(policy, spec).placement
+    placement, _ = resolve_placement(policy, spec)
     if placement is None:
         return {}
     tolerations = [read_toleration(item) for item in placement.tolerations]

@@ -19,9 +19,7 @@ from nestor.api.objects import (
 )
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.taints import write_tolerated
-
-_META = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "ownerReferences")
-_STATUS = ("conditions", "admission", "admissionChecks")
+from nestor.operator.world.trim import trim_object
 
 
 def find_owner_name(workload: Object) -> str | None:
@@ -33,29 +31,10 @@ def find_owner_uid(workload: Object) -> str | None:
 
 
 def trim_workload(workload: Object) -> Object:
-    """Of a job's own, or one that nobody owns yet, its status and what it asks for; of all others only what they are."""
-    meta, status = workload["metadata"], status_of(workload)
-    kept: Object = {key: meta[key] for key in _META if key in meta}
-    if content := (meta.get("annotations") or {}).get(labels.CONTENT_KEY):
-        kept["annotations"] = {labels.CONTENT_KEY: content}
-    head: Object = {key: workload[key] for key in ("apiVersion", "kind") if key in workload}
+    """Of all that others than jobs own, only what they are."""
     if owners_of(workload) and find_owner_name(workload) is None:
-        return {**head, "metadata": kept}
-    sets = [_trim_set(item) for item in spec_of(workload).get("podSets") or ()]
-    return {**head, "metadata": kept, "spec": {"podSets": sets}, "status": {key: status[key] for key in _STATUS if key in status}}
-
-
-def _trim_set(pod_set: Object) -> Object:
-    pod = spec_of(pod_set.get("template"))
-    containers = [
-        {"resources": {"requests": (item.get("resources") or {}).get("requests") or {}}} for item in pod.get("containers") or ()
-    ]
-    nodes = {key: pod[key] for key in ("nodeSelector", "tolerations") if pod.get(key)}
-    return {
-        "name": pod_set.get("name"),
-        "count": pod_set.get("count", 1),
-        "template": {"spec": {"containers": containers} | nodes},
-    }
+        workload = {key: workload[key] for key in ("apiVersion", "kind", "metadata") if key in workload}
+    return trim_object(workload)
 
 
 GROUP = "kueue.x-k8s.io"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from nestor.api import conditions, labels
@@ -12,7 +11,6 @@ from nestor.api.placement_rules import Assigned
 from nestor.api.times import timestamp
 from nestor.cluster import server
 from nestor.kube import Informer, Kind, kinds
-from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.turn import Turn
 from nestor.operator.clusters.homes import build_shape
@@ -33,8 +31,6 @@ class Workloads:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._flavors: dict[str, tuple[float, Object]] = {}
-        """The specs of ResourceFlavors, each with the time when it was read."""
 
     async def ensure(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
         """The job's Workload, as far as it is known; made or changed where that is due. None: there is none yet."""
@@ -104,7 +100,8 @@ class Workloads:
     async def read_turn(self, known: JobIdentity, found: Object, kind: Kind) -> Turn:
         sets = (pod_sets.APP, pod_sets.SERVER, pod_sets.RUNNER)
         names = {name for pod_set in sets for name in workload.list_flavors(found, pod_set)}
-        flavors = {name: await self._read_flavor(name, kind) for name in names}
+        flavor, api = replace(kinds.RESOURCE_FLAVOR, version=kind.version), self._context.api
+        flavors = {name: spec_of(await api.get(flavor, name)) for name in names}
         app, server, runner = (workload.find_nodes(found, pod_set, flavors) for pod_set in sets)
         uncounted = pod_sets.list_uncounted(known.policy, known.spec)
         warnings = [
@@ -115,15 +112,6 @@ class Workloads:
         granted = pod_sets.find_granted(known.policy, known.spec.machine, workload.list_sets(found))
         assigned = Assigned(workload=found["metadata"]["name"], **vars(app))
         return Turn(assigned, server, runner, granted, tuple(warnings))
-
-    async def _read_flavor(self, name: str, kind: Kind) -> Object:
-        """The spec of a ResourceFlavor. It is read again from time to time."""
-        at, spec = self._flavors.get(name, (0.0, {}))
-        if not at or time.monotonic() - at > RESYNC_SECONDS:
-            found = await self._context.api.get(replace(kinds.RESOURCE_FLAVOR, version=kind.version), name)
-            spec = spec_of(found)
-            self._flavors[name] = (time.monotonic(), spec)
-        return spec
 
     async def answer(self, job: Object, found: Object, kind: Kind) -> None:
         """Tell Kueue, by the job's Workload `found`, what became of the job. Raises what the API server answers."""
