@@ -5,21 +5,22 @@ Guests do not know each other. What two of them need is below them: in `admissio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.home import Home
-from nestor.kube import Informer, WorkQueue
+from nestor.kube import Forbidden, Informer, Invalid, Kind, WorkQueue
 from nestor.kube.serving.pages import Family
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.admission.turn import Turn
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, read_refusal
 
 Routes = tuple[Route, ...]
 
@@ -105,6 +106,22 @@ class Guest:
     def measure(self) -> Iterable[Family]:
         """What Prometheus is told."""
         return ()
+
+
+async def ensure_route(
+    context: Context, resolved: Resolved, route: Route, kind: Kind, build: Callable[..., Object]
+) -> tuple[Route, Object | None]:
+    """An Ingress or HTTPRoute, if the route is open. A refusal by the host is in the returned route."""
+    if route.host is None or not route.is_open:
+        return route, None
+    own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
+    policy = resolved.find_expose_policy(route, context.cache.find_service(route, resolved.home.namespace))
+    body = build(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
+    try:
+        return route, await context.applier.ensure(kind, body)
+    except (Forbidden, Invalid) as error:
+        message = f"the host cluster refuses the {kind.name} for host '{route.host}': {read_refusal(error)}"
+        return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False), None
 
 
 async def spare_volumes(guests: Iterable[Guest], namespace: Object) -> None:

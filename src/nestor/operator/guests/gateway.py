@@ -11,12 +11,12 @@ from nestor.api.times import seconds_since
 from nestor.cluster.exposure.http_route import PATIENCE_SECONDS, build_http_route, judge_http_route, name_gateway, read_written
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.home import Home
-from nestor.kube import Change, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import Change, RetryLater, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.guest import Guest, Routes, Word
-from nestor.operator.world.context import Context, read_refusal
+from nestor.operator.guest import Guest, Routes, Word, ensure_route
+from nestor.operator.world.context import Context
 
 _UNSERVED = (
     conditions.GATEWAY_PENDING,
@@ -82,17 +82,9 @@ class Gateway(Guest):
         await together(*(self._context.applier.ensure_deleted(kinds.HTTP_ROUTE, meta["name"], home) for meta in gone))
 
     async def _ensure_one(self, resolved: Resolved, route: Route) -> Route:
-        if route.host is None or not route.is_open or resolved.policy.expose.gateway is None:
-            return route
-        policy = resolved.find_expose_policy(route, self._context.cache.find_service(route, resolved.home.namespace))
-        own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-        body = build_http_route(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
-        try:
-            made = await self._context.applier.ensure(kinds.HTTP_ROUTE, body)
-        except (Forbidden, Invalid) as error:
-            message = f"the host cluster refuses the HTTPRoute for host '{route.host}': {read_refusal(error)}"
-            return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
-        refusal = judge_http_route(made, resolved.policy.expose.gateway)
+        route, made = await ensure_route(self._context, resolved, route, kinds.HTTP_ROUTE, build_http_route)
+        gateway = resolved.policy.expose.gateway
+        refusal = judge_http_route(made, gateway) if made is not None and gateway is not None else None
         # It stays: the Gateway may yet accept it.
         return replace(route, refusal=refusal, is_kept=True) if refusal and route.refusal is None else route
 

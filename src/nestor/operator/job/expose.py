@@ -13,12 +13,12 @@ from nestor.cluster.exposure.host_claims import HostClaim, find_exposed_job, fin
 from nestor.cluster.exposure.ingress import build_ingress, find_port
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.policies import build_exposed
-from nestor.kube import Forbidden, Invalid, kinds
+from nestor.kube import kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.guest import Routes
+from nestor.operator.guest import Routes, ensure_route
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.world.context import Cache, Context, read_refusal
+from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.ownership import find_home
 
 
@@ -77,7 +77,8 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes,
     for item in context.cache.exposing[kinds.INGRESS].all(home):
         if find_exposed_job(item, {home: resolved.uid}) and item["metadata"]["name"] not in wanted:
             await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
-    return tuple(await together(*(_ensure_one(context, resolved, route) for route in routes)))
+    made = await together(*(ensure_route(context, resolved, route, kinds.INGRESS, build_ingress) for route in routes))
+    return tuple(route for route, _ in made)
 
 
 async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str, str]:
@@ -94,27 +95,12 @@ async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str
     return lost
 
 
-async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Route:
-    if route.host is None or not route.is_open:
-        return route
-    own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-    policy = resolved.find_expose_policy(route, context.cache.find_service(route, resolved.home.namespace))
-    body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
-    try:
-        await context.applier.ensure(kinds.INGRESS, body)
-    except (Forbidden, Invalid) as error:
-        message = f"the host cluster refuses the Ingress for host '{route.host}': {read_refusal(error)}"
-        return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
-    return route
-
-
 def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:
-    return Exposure(tuple(_observe_one(cache, resolved.home.namespace, route) for route in routes))
-
-
-def _observe_one(cache: Cache, home: str, route: Route) -> TargetView:
-    name = names.host_name(route.target.service_name, route.target.service_namespace)
-    return TargetView(route, cache.find(kinds.SERVICE, name, home), cache.slices_by_service.all((home, name)))
+    home, views = resolved.home.namespace, []
+    for route in routes:
+        name = names.host_name(route.target.service_name, route.target.service_namespace)
+        views.append(TargetView(route, cache.find_service(route, home), cache.slices_by_service.all((home, name))))
+    return Exposure(tuple(views))
 
 
 def is_waiting(routes: Routes) -> bool:
