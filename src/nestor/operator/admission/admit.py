@@ -141,14 +141,8 @@ def admit(
         warnings.append(source.blame(unmet))
     warnings += turn.warnings
     return Resolved(
-        name=known.name,
-        namespace=known.namespace,
-        uid=known.uid,
-        spec=known.spec,
-        policy=apply_size(apply_machine(known.policy, known.spec.machine), known.spec.storage),
+        **vars(known) | {"policy": apply_size(apply_machine(known.policy, known.spec.machine), known.spec.storage)},
         app=source,
-        home=known.home,
-        is_rerun_due=known.is_rerun_due,
         cluster=made_of,
         command=chosen.id,
         nested=chosen.nested,

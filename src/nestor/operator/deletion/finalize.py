@@ -218,7 +218,7 @@ class Finalizer:
             await self._warn(job, reason, message)
 
     def forget(self, uid: str) -> None:
-        self.forget_deletion(uid)
+        self.deletions.pop(uid, None)
         for guest in self._guests:
             guest.forget(uid)
         self._inputs.forget(uid)
@@ -226,9 +226,6 @@ class Finalizer:
     def forget_home(self, namespace: str, cluster: str) -> None:
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, cluster)
-
-    def forget_deletion(self, uid: str) -> None:
-        self.deletions.pop(uid, None)
 
 
 def _ends_soon(pod: Object) -> bool:

@@ -74,7 +74,7 @@ class Sweeper:
         if self._orphans:
             live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
             for uid in self._orphans.keys() - live:
-                self._finalizer.forget_deletion(self._orphans.pop(uid))
+                self._finalizer.deletions.pop(self._orphans.pop(uid), None)
 
 
 def _is_orphan(namespace: Object, job: Object | None) -> bool:

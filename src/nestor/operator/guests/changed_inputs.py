@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
 
 from nestor.api import conditions, labels
 from nestor.api.names import Part
@@ -24,43 +23,32 @@ from nestor.operator.lifecycle.record import was_stopped
 from nestor.operator.world.context import Context
 
 
-@dataclass(frozen=True)
-class _Look:
-    changed: tuple[str, ...]
-    """Which ConfigMap and Secret are not as they were copied."""
-    at: float
-
-    @property
-    def rest(self) -> float:
-        """In how many seconds to look again."""
-        return self.at + RESYNC_SECONDS - time.monotonic()
-
-
 class ChangedInputs(Guest):
     """What of each job's inputs has changed. One that is gone is not missed: the job has its copy."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, tuple[tuple[str, ...], float]] = {}
+        """Which ConfigMap and Secret are not as they were copied, and when that was seen."""
 
     async def begin(self, resolved: Resolved) -> None:
         """What it starts with was read just now."""
-        self._looks.setdefault(resolved.uid, _Look((), time.monotonic()))
+        self._looks.setdefault(resolved.uid, ((), time.monotonic()))
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
-        look = self._looks.get(resolved.uid)
+        _, at = self._looks.get(resolved.uid, ((), -RESYNC_SECONDS))
         if resolved.is_rerun_due:
-            self._looks[resolved.uid] = _Look((), time.monotonic())  # its copies were made just now
-        elif look is None or look.rest <= 0:
-            self._looks[resolved.uid] = _Look(await self._compare(resolved, home), time.monotonic())
+            self._looks[resolved.uid] = (), time.monotonic()  # its copies were made just now
+        elif time.monotonic() - at >= RESYNC_SECONDS:
+            self._looks[resolved.uid] = await self._compare(resolved, home), time.monotonic()
 
     def report(self, resolved: Resolved) -> Word | None:
         """Not of a job that has ended: a rerun would empty its cluster."""
         job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
         if job is not None and was_stopped(job):
             return None
-        look = self._looks.get(resolved.uid)
-        changed = [*look.changed] if look else []
+        seen, at = self._looks.get(resolved.uid, ((), time.monotonic()))
+        changed = [*seen]
         with contextlib.suppress(Refused):
             if find_newer(resolved, resolved.app, self._context.cache.apps) is not None:
                 changed.append(resolved.app.origin)
@@ -69,7 +57,7 @@ class ChangedInputs(Guest):
             f"`{labels.RERUN}`, takes them up"
         )
         is_copied = resolved.app.templates_from is not None or resolved.spec.parameters_from is not None
-        rest = max(1.0, look.rest) if look and is_copied else None
+        rest = max(1.0, at + RESYNC_SECONDS - time.monotonic()) if is_copied else None
         return Word(remark=(conditions.INPUTS_CHANGED, text) if changed else None, retry_after=rest)
 
     def forget(self, uid: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
@@ -28,7 +29,10 @@ class Hosts:
         self._classes = classes
         self._further: dict[str, frozenset[str]] = {}
         self._jobs: dict[str, Object] = {}
-        self._claimants = Claimants()
+        self._marks: dict[str, frozenset[str]] = {}
+        """The hosts, and first labels of hosts, that a job may claim, by its UID."""
+        self._claimants: defaultdict[str, set[str]] = defaultdict(set)
+        """The UIDs of jobs by these."""
         self.homes: dict[str, str] = {}
         """The namespaces of all known jobs, each with the job's UID."""
         for job in cache.jobs:
@@ -43,7 +47,7 @@ class Hosts:
         if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
             uid = old["metadata"]["uid"]
             self._jobs.pop(uid, None)
-            self._claimants.put(uid, frozenset())
+            self._index(uid, frozenset())
         if new is not None:
             uid = new["metadata"]["uid"]
             self.homes[find_namespace(new)] = uid
@@ -60,7 +64,18 @@ class Hosts:
             for is_shared in (False, True)
         }
         known = _list_hosts(status_of(job)) | self.held(job).keys() | self._further.get(uid, frozenset())
-        self._claimants.put(uid, frozenset(labels | known | ({wanted} if wanted else set())))
+        self._index(uid, frozenset(labels | known | ({wanted} if wanted else set())))
+
+    def _index(self, uid: str, marks: frozenset[str]) -> None:
+        before = self._marks.pop(uid, frozenset())
+        for mark in before - marks:
+            self._claimants[mark].discard(uid)
+            if not self._claimants[mark]:
+                del self._claimants[mark]
+        for mark in marks - before:
+            self._claimants[mark].add(uid)
+        if marks:
+            self._marks[uid] = marks
 
     def note(self, uid: str, routes: Sequence[Route]) -> None:
         self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
@@ -71,7 +86,8 @@ class Hosts:
 
     def find(self, hosts: Collection[str]) -> Iterable[HostClaim]:
         """The claims to these hosts: of admitted jobs, and those that refused jobs still hold, because their Ingresses stay."""
-        for job in map(self._jobs.__getitem__, self._claimants.find(hosts)):
+        marks = {mark for host in hosts for mark in (host, host.partition(".")[0])}
+        for job in map(self._jobs.__getitem__, sorted({uid for mark in marks for uid in self._claimants.get(mark, ())})):
             if is_managed_elsewhere(job):
                 continue
             admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
@@ -137,28 +153,3 @@ class Hosts:
 def _list_hosts(status: Object) -> set[str]:
     urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
     return {urlsplit(url).hostname or "" for url in urls if url}
-
-
-class Claimants:
-    """The UIDs of jobs by marks: hosts, and first labels of hosts."""
-
-    def __init__(self) -> None:
-        self._uids: dict[str, set[str]] = {}
-        self._marks: dict[str, frozenset[str]] = {}
-
-    def put(self, uid: str, marks: frozenset[str]) -> None:
-        """These are the marks of a job now; without any, it is forgotten."""
-        before = self._marks.pop(uid, frozenset())
-        for mark in before - marks:
-            self._uids[mark].discard(uid)
-            if not self._uids[mark]:
-                del self._uids[mark]
-        for mark in marks - before:
-            self._uids.setdefault(mark, set()).add(uid)
-        if marks:
-            self._marks[uid] = marks
-
-    def find(self, hosts: Iterable[str]) -> list[str]:
-        """The jobs that may claim one of these hosts."""
-        marks = {mark for host in hosts for mark in (host, host.partition(".")[0])}
-        return sorted({uid for mark in marks for uid in self._uids.get(mark, ())})

@@ -200,7 +200,9 @@ def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Conditi
 
 def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datetime) -> Lifecycle:
     """A restart in progress. The application is stopped meanwhile: nothing may continue or start in the old cluster."""
-    left = find_backoff(record.restarts) - seconds_since(restart.time, now)
+    # 10, 20, 40 … 300 s after a failure; a rerun begins at once.
+    pause = find_pause(record.restarts, FIRST_BACKOFF_SECONDS, MOST_BACKOFF_SECONDS) if record.restarts else 0.0
+    left = pause - seconds_since(restart.time, now)
     most = (facts.spec.failure_policy or FailurePolicy()).max_restarts
     which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "starting over in an empty cluster"
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
@@ -209,11 +211,6 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
     rests = SuspendState("its control plane is stopped", replicas=0) if facts.progress.is_stopping and not is_due else None
     delay = left if left > 0 else math.inf
     return Lifecycle("Restarting", said, record, is_stopped=True, suspend=rests, is_reset_due=is_due, delay=delay)
-
-
-def find_backoff(restarts: int) -> float:
-    """Seconds between a failure and the restart with this number: 10, 20, 40 … 300; 0 before a rerun."""
-    return find_pause(restarts, FIRST_BACKOFF_SECONDS, MOST_BACKOFF_SECONDS) if restarts else 0.0
 
 
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
