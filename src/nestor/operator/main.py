@@ -103,7 +103,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
             api.fence = fence
             for kind, trim in OWN_TRIMS.items():
                 api.trim(kind, trim)
-            host = await read_host(api, settings.service_cidrs, settings.dns)
+            host = await read_host(api, settings.service_cidr, settings.dns)
             cache = Cache(api, settings.namespace)
             context = Context.create(api, settings, cache, host)
             log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)

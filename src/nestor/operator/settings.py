@@ -1,7 +1,5 @@
 """The operator's settings, each with the flag and the variable of its environment that give it."""
 
-# ruff: noqa: RUF009 - `_flag` is a `field`
-
 from __future__ import annotations
 
 import argparse
@@ -12,33 +10,19 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from nestor.api import faults
 from nestor.api.contracts.syncer import SERVER_SECONDS
 from nestor.api.names import OWN_PULL_SECRET
 from nestor.api.objects import Object
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 
-CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 VNODE_FIELDS = frozenset({"nodeSelector", "priorityClassName", "tolerations"})
 """The fields of a pod's spec that admins may set for the pods that serve backends."""
-
-
-def read_pull_policy(text: str) -> str:
-    """Raises `ValueError` for what Kubernetes does not know."""
-    if text not in PULL_POLICIES:
-        raise ValueError(f"it is '{text}'")
-    return text
-
-
-def read_switch(text: str) -> bool:
-    """Raises `ValueError` for anything but `true` and `false`."""
-    if text not in ("true", "false"):
-        raise ValueError(f"it is '{text}'")
-    return text == "true"
 
 
 def read_versions(text: str) -> dict[str, str]:
@@ -91,71 +75,54 @@ def _name_process() -> str:
     return f"{socket.gethostname()}-{secrets.token_hex(4)}"
 
 
-Reader = tuple[Callable[[str], Any], str]
-"""How a value is read, which may raise `ValueError`, and what it must be, for the message about that."""
-TEXT: Reader = (str, "")
-INTEGER: Reader = (int, "a whole number")
-SECONDS: Reader = (float, "a number of seconds")
-SWITCH: Reader = (read_switch, "true or false")
-PULL_POLICY: Reader = (read_pull_policy, f"one of {', '.join(PULL_POLICIES)}")
-VERSIONS: Reader = (read_versions, 'a JSON list such as [{"version": "v1.36", "image": "docker.io/rancher/k3s:v1.36.3-k3s1"}]')
-NAMES: Reader = (read_names, "comma-separated names")
-CIDRS: Reader = (read_cidrs, "comma-separated address ranges such as 10.96.0.0/12")
-DNS: Reader = (read_dns, "a JSON object with namespaces, ports and ranges")
-VNODE_POD: Reader = (read_vnode_pod, f"a JSON object with {', '.join(sorted(VNODE_FIELDS))}")
+def _read_by(read: Callable[[str], Any]) -> BeforeValidator:
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
 
-def _flag(default: str | Callable[[], str], text: str, reader: Reader = TEXT, *, name: str = "", variable: str = "") -> Any:
-    """A setting, with what it is by default and means. Its flag has its name unless `name` says another, and the variable that of
-    the flag unless `variable` does.
-    """
-
-    def find_default() -> str:
-        return default if isinstance(default, str) else default()
-
-    said = {"default": find_default, "text": text, "reader": reader, "name": name, "variable": variable}
-    return field(default_factory=lambda: reader[0](find_default()), metadata=said)
+VARIABLES = {"namespace": "POD_NAMESPACE", "place": "POD_NAME"}
+"""Of the environment, where they are not named as the settings are."""
 
 
-def _in_seconds(time: datetime.timedelta) -> str:
-    return str(int(time.total_seconds()))
-
-
-@dataclass(frozen=True)
-class Settings:
+class Settings(BaseModel, frozen=True):
     """The settings in the operator's Deployment. Everything about jobs is in NestedClasses instead."""
 
-    image: str = _flag("", "Nestor's own image, for syncers and runners (required)")
-    runner_image: str = _flag("", "image of runners, if --image has no tools for steps")
-    image_pull_policy: str = _flag("IfNotPresent", "when pods that serve backends pull it", PULL_POLICY)
-    image_pull_secrets: tuple[str, ...] = _flag("", "comma-separated: Secrets of its namespace for pulling it", NAMES)
-    k3s_versions: Mapping[str, str] = _flag(
-        "[]", "JSON: the versions of Kubernetes that classes may offer, and K3s' images", VERSIONS
+    image: str = Field(description="Nestor's own image, for syncers and runners (required)")
+    runner_image: str = Field("", description="image of runners, if --image has no tools for steps")
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
+        "IfNotPresent", description="when pods that serve backends pull it"
     )
-    core_dns_image: str = _flag(CORE_DNS_IMAGE, "image of the nested clusters' DNS")
-    namespace: str = _flag("nestor-system", "the operator's own namespace", variable="POD_NAMESPACE")
-    service_cidrs: tuple[str, ...] = _flag(
-        "", "the host's Service ranges, comma-separated; empty: detected", CIDRS, name="service-cidr"
+    image_pull_secrets: Annotated[tuple[str, ...], _read_by(read_names)] = Field(
+        (), description="comma-separated: Secrets of its namespace for pulling it"
     )
-    port: int = _flag("8080", "port of /healthz and /readyz", INTEGER)
-    lease: str = _flag("", "Lease in its namespace to hold; empty: it is the only operator")
-    lease_seconds: float = _flag("15", "after so long without a renewal, the next one takes the Lease", SECONDS)
-    place: str = _flag(_name_process, "its pod: whose Lease a new process in it need not await", variable="POD_NAME")
-    workers: int = _flag("10", "jobs reconciled at the same time", INTEGER)
-    force_after_seconds: float = _flag("45", "seconds until a deletion force-deletes what is left", SECONDS, name="force-after")
-    give_up_after_seconds: float = _flag(
-        "300", "seconds until a deletion gives up and leaves the namespace behind", SECONDS, name="give-up-after"
+    k3s_versions: Annotated[Mapping[str, str], _read_by(read_versions)] = Field(
+        {}, description="JSON: the versions of Kubernetes that classes may offer, and K3s' images"
     )
-    access_seconds: float = _flag(_in_seconds(Lifetimes().access), "validity of the clusters' own certificates", SECONDS)
-    admin_seconds: float = _flag(_in_seconds(Lifetimes().admin), "validity of the certificates in users' kubeconfigs", SECONDS)
-    server_seconds: int = _flag(str(SERVER_SECONDS), "how long K3s runs until it is restarted", INTEGER)
-    network_probe: bool = _flag("true", "find out if the host enforces network policies: true or false", SWITCH)
-    kueue: bool = _flag("false", "let Kueue decide when jobs of classes with `queue.kueue` start: true or false", SWITCH)
-    dns: HostDns = _flag("{}", "JSON: where the host's DNS listens (namespaces, ports, ranges)", DNS)
-    vnode_pod: Object = _flag("{}", "JSON: fields of the pods that serve backends", VNODE_POD)
-    metrics: bool = _flag("false", "serve /metrics on the port: true or false", SWITCH)
-    log_level: str = _flag("info", "debug, info, warning or error")
-    log_format: str = _flag("text", "text or json")
+    core_dns_image: str = Field("docker.io/coredns/coredns:1.15.0", description="image of the nested clusters' DNS")
+    namespace: str = Field("nestor-system", description="the operator's own namespace")
+    service_cidr: Annotated[tuple[str, ...], _read_by(read_cidrs)] = Field(
+        (), description="the host's Service ranges, comma-separated; empty: detected"
+    )
+    port: int = Field(8080, description="port of /healthz and /readyz")
+    lease: str = Field("", description="Lease in its namespace to hold; empty: it is the only operator")
+    lease_seconds: float = Field(15, description="after so long without a renewal, the next one takes the Lease")
+    place: str = Field(default_factory=_name_process, description="its pod: whose Lease a new process in it need not await")
+    workers: int = Field(10, description="jobs reconciled at the same time")
+    force_after: float = Field(45, description="seconds until a deletion force-deletes what is left")
+    give_up_after: float = Field(300, description="seconds until a deletion gives up and leaves the namespace behind")
+    access_seconds: float = Field(Lifetimes().access.total_seconds(), description="validity of the clusters' own certificates")
+    admin_seconds: float = Field(
+        Lifetimes().admin.total_seconds(), description="validity of the certificates in users' kubeconfigs"
+    )
+    server_seconds: int = Field(SERVER_SECONDS, description="how long K3s runs until it is restarted")
+    network_probe: bool = Field(True, description="find out if the host enforces network policies: true or false")
+    kueue: bool = Field(False, description="let Kueue decide when jobs of classes with `queue.kueue` start: true or false")
+    dns: Annotated[HostDns, _read_by(read_dns)] = Field(
+        HostDns(), description="JSON: where the host's DNS listens (namespaces, ports, ranges)"
+    )
+    vnode_pod: Annotated[Object, _read_by(read_vnode_pod)] = Field({}, description="JSON: fields of the pods that serve backends")
+    metrics: bool = Field(False, description="serve /metrics on the port: true or false")
+    log_level: str = Field("info", description="debug, info, warning or error")
+    log_format: str = Field("text", description="text or json")
 
     @property
     def image_with_tools(self) -> str:
@@ -175,22 +142,13 @@ def read_settings(arguments: list[str]) -> Settings:
     """Flags win over the environment. What is wrong ends the process, with a message."""
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs.")
     ways = {}
-    for item in fields(Settings):
-        name = item.metadata["name"] or item.name.replace("_", "-")
-        word = name.replace("-", "_").upper()
-        variable = item.metadata["variable"] or f"NESTOR_{word}"
-        default = item.metadata["default"]()
-        words = f"{item.metadata['text']} [{variable}, default: '{default}']"
-        parser.add_argument(f"--{name}", dest=item.name, metavar=word, default=os.environ.get(variable) or default, help=words)
-        ways[item.name] = f"{variable} or --{name}"
-    given: dict[str, str] = vars(parser.parse_args(arguments))
-    if not given["image"]:
-        parser.error("NESTOR_IMAGE or --image must be set: syncers and runners use this image")
-    found: dict[str, Any] = {}
-    for item in fields(Settings):
-        read, must = item.metadata["reader"]
-        try:
-            found[item.name] = read(given[item.name])
-        except ValueError as error:
-            parser.error(f"{ways[item.name]} must be {must}: {error}")
-    return Settings(**found)
+    for name, info in Settings.model_fields.items():
+        flag, variable = f"--{name.replace('_', '-')}", VARIABLES.get(name, f"NESTOR_{name.upper()}")
+        ways[name] = f"{variable} or {flag}"
+        parser.add_argument(flag, default=os.environ.get(variable) or None, help=f"{info.description} [{variable}]")
+    given = {name: text for name, text in vars(parser.parse_args(arguments)).items() if text is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        found = ((ways[str(fault["loc"][0])], fault) for fault in error.errors(include_url=False))
+        parser.error(faults.join([faults.tell(fault | {"loc": fault["loc"][1:]}, way) for way, fault in found]))

@@ -94,7 +94,7 @@ class Finalizer:
 
     def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
         """How long the deletion may take, in seconds: pods at backends are given up only when it should be over."""
-        limit = self._context.settings.give_up_after_seconds
+        limit = self._context.settings.give_up_after
         has_left = deletion.has_left or any(map(self._find_node, self._context.cache.pods_by_namespace.all(namespace)))
         return limit + LEFT_SECONDS if has_left else limit
 
@@ -110,7 +110,7 @@ class Finalizer:
             await self._stop_producers(name, names.cluster_name(namespace["metadata"]["labels"][labels.JOB], name))
             await spare_volumes(self._guests, namespace)
         pods = self._context.cache.pods_by_namespace.all(name)
-        is_forced = age > self._context.settings.force_after_seconds
+        is_forced = age > self._context.settings.force_after
         if pods:
             await self._delete_pods(pods, namespace, age, about=about)
         is_due = (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace)
@@ -142,7 +142,7 @@ class Finalizer:
         what it needs to see to the end.
         """
         settings = self._context.settings
-        is_forced, is_last = age > settings.force_after_seconds, age > settings.give_up_after_seconds
+        is_forced, is_last = age > settings.force_after, age > settings.give_up_after
         at_backends = [pod for pod in pods if self._find_node(pod)]
         if is_last and at_backends:
             deletion = self.deletions[labels_of(namespace)[labels.JOB_UID]]

@@ -66,7 +66,7 @@ class Sweeper:
         age = time.monotonic() - deletion.since
         await self._finalizer.empty(orphan, age, about=None)
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
-        if age > self._context.settings.give_up_after_seconds + LEFT_SECONDS and uid not in deletion.told:
+        if age > self._context.settings.give_up_after + LEFT_SECONDS and uid not in deletion.told:
             deletion.told.add(uid)
             await self._context.post(kinds.NAMESPACE, orphan, "Warning", LEFT_BEHIND, explain_left(orphan))
 

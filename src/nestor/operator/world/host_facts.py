@@ -100,7 +100,7 @@ async def keep_host(context: Context, on_change: Callable[[], None], delays: Ite
     for delay in delays or itertools.repeat(SECONDS):
         await asyncio.sleep(delay)
         try:
-            found = await read_host(context.api, context.settings.service_cidrs, context.settings.dns)
+            found = await read_host(context.api, context.settings.service_cidr, context.settings.dns)
         except (ApiError, HostUnknown) as error:
             log.info("the facts about the host cannot be read: %s", error)
             continue

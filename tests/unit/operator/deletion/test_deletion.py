@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,7 +72,7 @@ class World(Scene):
         self.hide(kinds.NAMESPACE, {"metadata": {"name": HOME}})
 
     def limit(self, force: float, give_up: float) -> None:
-        self.context.settings = replace(self.context.settings, force_after_seconds=force, give_up_after_seconds=give_up)
+        self.context.settings = self.context.settings.model_copy(update={"force_after": force, "give_up_after": give_up})
 
     async def finalize(self) -> Result:
         return await self.finalizer.finalize(self.job)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -331,7 +330,7 @@ def test_which_version_is_spoken(found: Object | None, version: str | None) -> N
 
 async def test_each_change_of_the_version_is_heard_and_what_used_the_old_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, log = Scene(), asyncio.Queue[str]()
-    api, scene.context.settings = scene.api, replace(scene.context.settings, kueue=True)
+    api, scene.context.settings = scene.api, scene.context.settings.model_copy(update={"kueue": True})
 
     async def use(version: str | None) -> None:
         log.put_nowait(f"{version} begins")
