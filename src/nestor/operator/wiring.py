@@ -25,7 +25,7 @@ from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import is_new, reconcile_class, write_first
 from nestor.operator.world.context import OWN, Context, Result
 from nestor.operator.world.definitions import Definitions
-from nestor.operator.world.host_facts import keep_host, read_backend
+from nestor.operator.world.host_facts import keep_host
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.ownership import find_job
 
@@ -177,8 +177,8 @@ class Operator:
     def _on_backend(self, change: Change) -> None:
         name = change.latest["metadata"]["name"]
         self.queue.add(Key(kinds.OVERFLOW_BACKEND, "", name))
-        before, after = (read_backend(item) if item is not None else None for item in (change.old, change.new))
-        if before != after:
+        before, after = ((spec_of(item).get("node") or {}).get("taints") for item in (change.old, change.new))
+        if change.old is None or change.new is None or before != after:
             self._add_users(name)
 
     def _add_users(self, backend: str) -> None:

@@ -38,8 +38,8 @@ class _Memory:
         return time.monotonic() - self.copied.get((home.namespace, copy), -RESYNC_SECONDS) < RESYNC_SECONDS
 
 
-_Memories = defaultdict[str, _Memory]
-"""By the UIDs of jobs."""
+KEYS = 1000
+"""So many files may come from one ConfigMap, of 1 MiB at most. A pod of the runner mounts each of them."""
 
 
 class CopiedInputs:
@@ -47,9 +47,8 @@ class CopiedInputs:
         self._applier = applier
         self._api = applier.api
         self._operator_namespace = operator_namespace
-        self._memories: _Memories = defaultdict(_Memory)
-        self.snapshots = AppSnapshots(applier, self._memories)
-        self.templates = TemplateCopies(applier, self._memories, operator_namespace)
+        self._memories: defaultdict[str, _Memory] = defaultdict(_Memory)
+        """By the UIDs of jobs."""
 
     def forget(self, uid: str) -> None:
         self._memories.pop(uid, None)
@@ -119,26 +118,18 @@ class CopiedInputs:
             await self._applier.ensure(kinds.SECRET, body)
         self._memories[known.uid].copied[home.namespace, name] = time.monotonic()
 
-
-class AppSnapshots:
-    """A snapshot is taken only on admission, so that a faulty entry can still be corrected."""
-
-    def __init__(self, applier: Applier, memories: _Memories) -> None:
-        self._applier = applier
-        self._memories = memories
-
-    async def find(self, known: JobIdentity, digest: str | None) -> AppSource | None:
+    async def find_snapshot(self, known: JobIdentity, digest: str | None) -> AppSource | None:
         """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
         if kept := self._memories[known.uid].kept:
             return app_source.load_snapshot(kept, known.spec)
-        live = await self._applier.api.find(kinds.CONFIG_MAP, known.home.child(Part.APP_SNAPSHOT), known.home.namespace)
+        live = await self._api.find(kinds.CONFIG_MAP, known.home.child(Part.APP_SNAPSHOT), known.home.namespace)
         if live is None or (found := app_source.parse_snapshot(live, known.spec, digest)) is None:
             return None
         self._memories[known.uid].kept = live["data"][app_source.KEY]
         return found
 
-    async def ensure(self, resolved: Resolved) -> None:
-        """Store the copy, unless the job contains its AppDef. Recreated from memory if it was lost with its namespace."""
+    async def ensure_snapshot(self, resolved: Resolved) -> None:
+        """Store the copy, unless the job contains its AppDef. First on admission, so that a faulty entry can be corrected."""
         if not resolved.app.origin:
             return
         home, text = resolved.home, app_source.dump_snapshot(resolved.app)
@@ -146,24 +137,12 @@ class AppSnapshots:
         await self._applier.ensure(kinds.CONFIG_MAP, body)
         self._memories[resolved.uid].kept = text
 
-
-KEYS = 1000
-"""So many files may come from one ConfigMap, of 1 MiB at most. A pod of the runner mounts each of them."""
-
-
-class TemplateCopies:
-    def __init__(self, applier: Applier, memories: _Memories, operator_namespace: str) -> None:
-        self._applier = applier
-        self._api = applier.api
-        self._memories = memories
-        self._operator_namespace = operator_namespace
-
-    def forget(self, uid: str) -> None:
+    def forget_templates(self, uid: str) -> None:
         """For a job that has not started: it must copy the templates as they are when it starts."""
         if uid in self._memories:
             self._memories[uid].templates = ""
 
-    async def read(self, resolved: Resolved) -> tuple[str, Object | None]:
+    async def read_templates(self, resolved: Resolved) -> tuple[str, Object | None]:
         """A string that identifies the source of the plan's templates and changes with their content; and what they are, if they
         had to be read for it. Raises `Refused`.
         """
@@ -171,12 +150,12 @@ class TemplateCopies:
         if app.image or app.templates_from is None:
             return f"image:{app.image}", None
         is_known = memory.templates and memory.is_fresh(resolved.home, resolved.home.child(Part.TEMPLATES))
-        content = None if is_known and not resolved.is_rerun_due else await self._fetch(resolved, app.templates_from)
+        content = None if is_known and not resolved.is_rerun_due else await self._fetch_templates(resolved, app.templates_from)
         memory.templates = names.digest_json(content) if content is not None else memory.templates
         return f"configmap:{memory.templates}", content
 
-    async def ensure(self, resolved: Resolved, content: Object | None) -> None:
-        """Make the copy that the runner mounts if there is no app image. `content`: what `read` has found, if it had to."""
+    async def ensure_templates(self, resolved: Resolved, content: Object | None) -> None:
+        """Make the copy that the runner mounts if there is no app image. `content`: what was read for the plan in this pass."""
         if content is None:
             return
         home, copy = resolved.home, resolved.home.child(Part.TEMPLATES)
@@ -184,7 +163,7 @@ class TemplateCopies:
         await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": home.metadata(copy), **content})
         self._memories[resolved.uid].copied[home.namespace, copy] = time.monotonic()
 
-    async def _fetch(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
+    async def _fetch_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
         """The copy made when the job started, or else the current original. For a rerun, the original comes first, and is needed
         if a newer application names it.
         """
@@ -195,10 +174,10 @@ class TemplateCopies:
         before = app_source.load_snapshot(kept)
         if found is None and copy is not None and (before is None or before.templates_from == origin):
             return pick_content(copy)
-        self._check(resolved, origin, found)
+        self._check_templates(resolved, origin, found)
         return pick_content(found)
 
-    def _check(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
+    def _check_templates(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
         """Raises `Refused`. A job may use ConfigMaps of its own namespace; the catalog, those that their owner opened to it.
 
         The operator can read every ConfigMap, and every user of a catalog entry gets a copy. Writing an entry must not let its

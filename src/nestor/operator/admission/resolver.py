@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nestor.api import conditions
 from nestor.api.contracts.reader import OUTPUT_LIMIT
@@ -35,24 +35,14 @@ REMEDY = "push a corrected image under another tag, or set `appDef` alongside `i
 CATALOG_REMEDY = "an admin can push a corrected image under another tag, or set `appDef` alongside `image` in the NestedApp"
 
 
+@dataclass
 class AppResolver:
-    """Resolves jobs. `ensure_home` creates a job's own namespace, which the reader's pod needs first. `take_turn` asks the
-    guests whether it is the job's turn to run.
-    """
-
-    def __init__(
-        self,
-        context: Context,
-        inputs: CopiedInputs,
-        ensure_home: Callable[[Home, NestedClassSpec], Awaitable[object]],
-        take_turn: Callable[[JobIdentity], Awaitable[Turn | Denial]],
-    ) -> None:
-        self._context = context
-        self._api = context.api
-        self._inputs = inputs
-        self._snapshots = inputs.snapshots
-        self._ensure_home = ensure_home
-        self._take_turn = take_turn
+    _context: Context
+    _inputs: CopiedInputs
+    _ensure_home: Callable[[Home, NestedClassSpec], Awaitable[object]]
+    """Creates a job's own namespace, which the reader's pod needs first."""
+    _take_turn: Callable[[JobIdentity], Awaitable[Turn | Denial]]
+    """Asks the guests whether it is the job's turn to run."""
 
     async def resolve(self, job: Object) -> Resolved | Denial:
         """The job with everything it refers to, or for what it waits. Raises `Refused`."""
@@ -74,7 +64,7 @@ class AppResolver:
             return source
         cluster = find_cluster(cache, known.home)
         try:
-            given = await find_parameters(self._api, known)
+            given = await find_parameters(self._context.api, known)
             return admit(known, source, cluster, self._context.host, given, turn, self._context.settings.k3s_versions)
         except Refused as refused:
             if refused.denial.retry_seconds is None:
@@ -88,14 +78,16 @@ class AppResolver:
         own = known.spec.app
         if not known.spec.has_app or (own and own.app_def is not None):
             return find_source(known, ())
-        kept = await self._snapshots.find(known, status_of(job).get("appDigest"))
+        kept = await self._inputs.find_snapshot(known, status_of(job).get("appDigest"))
         newer = find_newer(known, kept, self._context.cache.apps) if kept and known.is_rerun_due else None
         if newer is not None:
             check_image(known, newer)
         elif kept is not None:
             pod = self._find_reader(known)  # its work is done
             if pod is not None and not is_terminating(pod):
-                await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
+                await self._context.api.delete(
+                    kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"]
+                )
             return kept
         source = newer or find_source(known, self._context.cache.apps)
         return source if source.app_def is not None else await self._read(known, source)
@@ -126,7 +118,7 @@ class AppResolver:
         meta = pod["metadata"]
         try:
             limit = OUTPUT_LIMIT + 2  # the newline, and one more byte that reveals a longer log
-            output = await self._api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
+            output = await self._context.api.read_log(meta["name"], meta["namespace"], reader_pod.CONTAINER, limit=limit)
             found = replace(source, app_def=reader_pod.parse_output(output))
         except reader_pod.Unreadable as error:
             return None, reader_pod.decide_again(pod, f"the output of pod '{meta['name']}' is unusable: {error}", now())
@@ -154,7 +146,7 @@ class AppResolver:
         live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
         age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
         body = reader_pod.build_pod(source, home, self._context.settings, known.policy.images, action.attempt)
-        made = await oneshot.make(self._api, body, former, is_patient=False, refused_since=age)
+        made = await oneshot.make(self._context.api, body, former, is_patient=False, refused_since=age)
         if made.problem:
             message = f"{_describe(source)}: {made.problem}"
             raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=made.retry_after)

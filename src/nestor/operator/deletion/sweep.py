@@ -45,12 +45,9 @@ class Sweeper:
         """The host namespaces labeled for a job with that name. Only those with a name that only Nestor gives: labels may be
         copied.
         """
-        wanted, found = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}.items(), []
-        for item in self._context.cache.informers[kinds.NAMESPACE]:
-            own = labels_of(item)
-            if wanted <= own.items() and find_job(item["metadata"]["name"], own):
-                found.append(item)
-        return found
+        wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}.items()
+        found = [item for item in self._context.cache.informers[kinds.NAMESPACE] if wanted <= labels_of(item).items()]
+        return [item for item in found if find_job(item["metadata"]["name"], labels_of(item))]
 
     async def _sweep_one(self, orphan: Object, namespace: str, name: str, *, is_alive: bool) -> None:
         where, uid, owner = orphan["metadata"]["name"], orphan["metadata"]["uid"], _owner(orphan)

@@ -12,7 +12,6 @@ from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import now, seconds_since, timestamp
 from nestor.apps.steps import Plan
 from nestor.cluster.provision import ForeignObject
-from nestor.cluster.server import build_stateful_set
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
@@ -53,17 +52,15 @@ class _Admitted:
     life: Lifecycle
 
 
+@dataclass
 class AdmittedJobs:
     """Brings everything of a job into the state that its lifecycle demands."""
 
-    def __init__(
-        self, context: Context, guests: Sequence[Guest], inputs: CopiedInputs, hosts: Hosts, children: ChildrenKeeper
-    ) -> None:
-        self._context = context
-        self._guests = guests
-        self._inputs = inputs
-        self._hosts = hosts
-        self._children = children
+    _context: Context
+    _guests: Sequence[Guest]
+    _inputs: CopiedInputs
+    _hosts: Hosts
+    _children: ChildrenKeeper
 
     async def reconcile(self, job: Object, resolved: Resolved) -> Result | Denial:
         """Plan → lifecycle → children → runner → observe → decide → report."""
@@ -72,7 +69,7 @@ class AdmittedJobs:
         shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
         shape = replace(shape, nodes=resolved.turn.server)
         data = await track_data(context, shape)
-        source, templates = await self._inputs.templates.read(resolved)
+        source, templates = await self._inputs.read_templates(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
         facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, policy=resolved.policy)
         life = decide_lifecycle(facts, now())
@@ -82,7 +79,7 @@ class AdmittedJobs:
         if life.is_stopped and not facts.made_at:
             # It was created suspended, and has only a status; its templates are read again when it starts.
             await self._report(admitted, Children(admit_routes(context.cache, self._hosts, resolved)))
-            self._inputs.templates.forget(resolved.uid)
+            self._inputs.forget_templates(resolved.uid)
             return Result(RESYNC_SECONDS).within(life.delay)
         if life.is_reset_due or (life.phase == "Running" and not facts.made_at):
             for guest in self._guests:
@@ -95,8 +92,7 @@ class AdmittedJobs:
     async def _keep(self, it: _Admitted) -> Result:
         context = self._context
         children, refused, error = await self._ensure_children(it)
-        if children.addresses is not None:
-            refused = refused or await find_refusal(context, it.shape, children.addresses.api)
+        refused = refused or await find_refusal(context, it.shape)
         runner = Result(RESYNC_SECONDS)
         if it.life.is_stopped:
             await stop(context, it.shape, it.life.suspend, is_applied=error is None, is_overdue=it.life.is_overdue)
@@ -181,11 +177,12 @@ def find_delay(context: Context, shape: Shape) -> float | None:
     return max(0.0, PATIENCE_SECONDS - seconds_since(made["metadata"]["creationTimestamp"]))
 
 
-async def find_refusal(context: Context, shape: Shape, api_address: str) -> str | None:
+async def find_refusal(context: Context, shape: Shape) -> str | None:
     """What the API server says about such a pod, by a dry run; None if it would take it."""
-    if find_delay(context, shape) != 0:
+    made = context.cache.find(kinds.STATEFUL_SET, shape.child(Part.SERVER), shape.namespace)
+    if made is None or find_delay(context, shape) != 0:
         return None
-    body = build_pod(shape, api_address)
+    body = build_pod(made, names.server_pod(shape.name))
     try:
         await context.api.try_create(kinds.POD, body)
     except (Forbidden, Invalid) as error:
@@ -195,12 +192,10 @@ async def find_refusal(context: Context, shape: Shape, api_address: str) -> str 
     return None
 
 
-def build_pod(shape: Shape, api_address: str) -> Object:
+def build_pod(stateful_set: Object, name: str) -> Object:
     """The pod as its StatefulSet would make it, without its account, which the operator may not give to a pod."""
-    template = build_stateful_set(shape, api_address)["spec"]["template"]
-    own = template["metadata"] | {"name": names.server_pod(shape.name), "namespace": shape.namespace}
+    template, claims = stateful_set["spec"]["template"], stateful_set["spec"].get("volumeClaimTemplates") or ()
+    data = [{"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims]
     spec = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
-    claims = [volume["name"] for volume in spec.get("volumes") or ()]
-    mounted = {mount["name"] for item in spec["containers"] for mount in item.get("volumeMounts") or ()}
-    data = [{"name": name, "emptyDir": {}} for name in sorted(mounted - set(claims))]
+    own = template["metadata"] | {"name": name, "namespace": stateful_set["metadata"]["namespace"]}
     return {"metadata": own, "spec": spec | {"volumes": [*(spec.get("volumes") or ()), *data]}}

@@ -74,8 +74,8 @@ class ChildrenKeeper:
             inputs.ensure_pull_secrets(resolved),
             context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped)),
             *(context.applier.ensure(kinds.SECRET, body) for body in build_secrets(resolved, plan)),
-            inputs.templates.ensure(resolved, templates),
-            inputs.snapshots.ensure(resolved),
+            inputs.ensure_templates(resolved, templates),
+            inputs.ensure_snapshot(resolved),
             ensure_defaults(context, shape),
         )
         taints = read_taints(context.cache.backends)

@@ -140,7 +140,7 @@ class JobReconciler:
             return Result()
 
     async def _deny(self, job: Object, denial: Denial) -> Result:
-        self._inputs.templates.forget(job["metadata"]["uid"])
+        self._inputs.forget_templates(job["metadata"]["uid"])
         for guest in self.guests:
             denial = guest.deny(job, denial)
         await self._children.keep_walls(job)

@@ -58,17 +58,6 @@ class Facts:
         """For how many seconds its class lets it run in all; None: for ever."""
         return self.policy.max_active_deadline_seconds if self.policy else None
 
-    @property
-    def keep_ended(self) -> float:
-        """For how many seconds the server stays after the end, if its data lives in its pod."""
-        return self.policy.cluster.stop_ended_after_seconds if self.policy else math.inf
-
-    @property
-    def keep_suspended(self) -> float:
-        """The same while the job is suspended."""
-        seconds = self.policy.cluster.stop_suspended_after_seconds if self.policy else None
-        return math.inf if seconds is None else seconds
-
 
 @dataclass(frozen=True)
 class Lifecycle:
@@ -218,7 +207,8 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
         message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
-        keep = facts.keep_suspended if record.restart is None else 0
+        limit = facts.policy.cluster.stop_suspended_after_seconds if facts.policy else None
+        keep = 0 if record.restart else math.inf if limit is None else limit
         suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), keep)
         suspend = replace(suspend, message=f"suspended: {suspend.message}")
     said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
@@ -240,7 +230,8 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
         record = replace(record, suspend_time=since)
     left = math.inf
     if since is not None:
-        keep = math.inf if record.ended_by in KEPT else facts.keep_ended
+        ended = None if record.ended_by in KEPT else facts.policy
+        keep = ended.cluster.stop_ended_after_seconds if ended else math.inf
         suspend = decide_suspend(facts.progress, seconds_since(since, now), keep)
     elif facts.most is not None and (left := facts.most - record.ran - seconds_since(record.start_time, now)) <= 0:
         message = (

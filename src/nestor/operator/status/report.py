@@ -11,8 +11,7 @@ from nestor.api.conditions import Condition
 from nestor.api.nestedclass import write_effective
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import timestamp
-from nestor.kube import NotFound, kinds
-from nestor.kube.errors import ApiError
+from nestor.kube import ApiError, NotFound, kinds
 from nestor.operator.guest import Guest
 from nestor.operator.status.build import build_status, list_events
 from nestor.operator.status.conditions import summarize

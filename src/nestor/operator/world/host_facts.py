@@ -115,15 +115,12 @@ Taints = dict[str, tuple[Taint, ...]]
 
 
 def read_taints(backends: Iterable[Object]) -> Taints:
-    found = ((item["metadata"]["name"], read_backend(item)) for item in backends)
-    return {name: taints for name, taints in found if taints is not None}
-
-
-def read_backend(backend: Object) -> tuple[Taint, ...] | None:
-    """Those of one backend; None if it cannot be read."""
-    name = backend["metadata"]["name"]
-    try:
-        return tuple(NodeTemplate.model_validate(spec_of(backend).get("node") or {}).list_taints(name))
-    except ValidationError as error:
-        log.debug("the taints of backend '%s' cannot be read: %s", name, error)
-        return None
+    """Without backends that cannot be read."""
+    found = {}
+    for backend in backends:
+        name = backend["metadata"]["name"]
+        try:
+            found[name] = tuple(NodeTemplate.model_validate(spec_of(backend).get("node") or {}).list_taints(name))
+        except ValidationError as error:
+            log.debug("the taints of backend '%s' cannot be read: %s", name, error)
+    return found

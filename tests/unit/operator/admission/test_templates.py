@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import conditions, names
 from nestor.kube import kinds
-from nestor.operator.admission.copied_inputs import KEYS, CopiedInputs, TemplateCopies
+from nestor.operator.admission.copied_inputs import KEYS, CopiedInputs
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS
 from tests.unit.operator.builders import TARGET, Object, build_job, build_policy, build_resolved, resolve
 from tests.unit.operator.scene import HOME, Scene
@@ -55,10 +55,10 @@ def read_admitted(scene: Scene) -> tuple[str, str]:
 RESOLVED = build_resolved(build_job(app=APP))
 
 
-async def copy_all(copies: TemplateCopies) -> str:
+async def copy_all(copies: CopiedInputs) -> str:
     """What a pass does with them; returns what they are identified by."""
-    source, content = await copies.read(RESOLVED)
-    await copies.ensure(RESOLVED, content)
+    source, content = await copies.read_templates(RESOLVED)
+    await copies.ensure_templates(RESOLVED, content)
     return source
 
 
@@ -67,7 +67,7 @@ async def start() -> tuple[Scene, CopiedInputs]:
     scene = Scene()
     put_files(scene)
     inputs = CopiedInputs(scene.context.applier, "nestor-system")
-    await copy_all(inputs.templates)
+    await copy_all(inputs)
     return scene, inputs
 
 
@@ -104,9 +104,9 @@ async def test_a_job_keeps_the_templates_it_started_with_and_reads_them_once() -
     scene, inputs = await start()
     put_files(scene, "other")
     scene.api.asked.clear()
-    source = await copy_all(inputs.templates)
+    source = await copy_all(inputs)
     assert scene.api.asked == []
-    assert (await CopiedInputs(scene.context.applier, "nestor-system").templates.read(RESOLVED))[0] == source
+    assert (await CopiedInputs(scene.context.applier, "nestor-system").read_templates(RESOLVED))[0] == source
     assert read_copy(scene) == "kind: ConfigMap"
 
 
@@ -117,7 +117,7 @@ async def test_a_copy_that_was_lost_with_its_namespace_is_made_again_from_the_or
     put_files(scene, text)
     scene.context.applier.forget(HOME)
     inputs.forget_copies(RESOLVED.uid)
-    await copy_all(inputs.templates)
+    await copy_all(inputs)
     assert read_copy(scene) == text
 
 

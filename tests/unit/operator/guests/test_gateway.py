@@ -11,7 +11,7 @@ from nestor.api import conditions, labels
 from nestor.api.times import now, write
 from nestor.kube import Forbidden, kinds
 from nestor.kube.optional import OptionalInformer
-from nestor.operator.admission.copied_inputs import TemplateCopies
+from nestor.operator.admission.copied_inputs import CopiedInputs
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import HOME, Scene
 
@@ -107,7 +107,7 @@ async def test_routes_go_when_the_class_has_no_gateway_any_more_even_if_a_pass_i
         raise Forbidden(403, "Forbidden", "exceeded quota")
 
     with monkeypatch.context() as patch:
-        patch.setattr(TemplateCopies, "ensure", fail)
+        patch.setattr(CopiedInputs, "ensure_templates", fail)
         job = await reconcile(scene)
     assert job["status"]["gateway"] == "gateways/public"
     assert route_of(scene) is not None

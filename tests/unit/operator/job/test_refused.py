@@ -9,7 +9,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.cluster.provision import Provisioner
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.operator.admission.copied_inputs import TemplateCopies
+from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.guests.enforcement.keeper import Enforcement
 from nestor.operator.job import admitted, reconcile
 from nestor.operator.job.admitted import AdmittedJobs
@@ -100,7 +100,7 @@ async def test_it_ends_too_where_the_host_refuses_something_of_the_job(monkeypat
     async def fail(*_: Any) -> None:
         raise Forbidden(403, "Forbidden", "exceeded quota")
 
-    monkeypatch.setattr(TemplateCopies, "ensure", fail)
+    monkeypatch.setattr(CopiedInputs, "ensure_templates", fail)
     monkeypatch.setattr(Provisioner, "ensure_surroundings", fail)
     assert isinstance((await scene.run()).error, Forbidden)
     assert not is_online(scene)

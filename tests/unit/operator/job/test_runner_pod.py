@@ -16,6 +16,7 @@ from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.api.names import Part
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement_rules import AssignedNodes
+from nestor.cluster.server import build_stateful_set
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator.admission.turn import Turn
@@ -156,7 +157,8 @@ def show_server(scene: Scene, shape: Shape, seconds: float) -> None:
     """A StatefulSet of that age."""
     created = times.write(times.now() - datetime.timedelta(seconds=seconds))
     meta = {"name": shape.child(Part.SERVER), "namespace": shape.namespace, "uid": "s", "creationTimestamp": created}
-    scene.show(kinds.STATEFUL_SET, {"metadata": meta})
+    spec = build_stateful_set(shape, "10.43.0.9")["spec"]
+    scene.show(kinds.STATEFUL_SET, {"metadata": meta, "spec": spec})
 
 
 def show_pod(scene: Scene, shape: Shape) -> None:
@@ -176,7 +178,7 @@ async def test_a_server_without_a_pod_is_asked_about(error: ApiError | None, sai
     scene, shape = Scene(), build_shape()
     scene.api.refusal = lambda method, body: error if method == "POST" and body.get("kind", "Pod") == "Pod" else None
     show_server(scene, shape, 60)
-    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") == said
+    assert await admitted.find_refusal(scene.context, shape) == said
     assert scene.api.look(kinds.POD, names.server_pod(shape.name), shape.namespace) is None
     (asked,) = [item for item in scene.api.asked if "pods" in item]
     assert asked.startswith("POST")
@@ -185,13 +187,13 @@ async def test_a_server_without_a_pod_is_asked_about(error: ApiError | None, sai
 async def test_one_that_has_a_pod_or_just_came_or_is_stopped_is_not() -> None:
     scene, shape = Scene(), build_shape()
     scene.api.refusal = lambda _, __: QUOTA
-    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape) is None
     show_server(scene, shape, 1)
-    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape) is None
     show_server(scene, shape, 60)
-    assert await admitted.find_refusal(scene.context, build_shape(replicas=0), "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, build_shape(replicas=0)) is None
     show_pod(scene, shape)
-    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape) is None
     assert scene.api.asked == []
 
 
@@ -209,7 +211,7 @@ def test_one_without_a_pod_is_looked_at_again_when_it_may_be_asked_about(age: fl
 
 def test_the_pod_is_that_of_the_stateful_set_without_its_account() -> None:
     shape = build_shape()
-    body = admitted.build_pod(shape, "10.43.0.9")
+    body = admitted.build_pod(build_stateful_set(shape, "10.43.0.9"), "hello-k3s-0")
     assert body["metadata"]["name"] == "hello-k3s-0"
     assert "serviceAccountName" not in body["spec"]
     mounted = {mount["name"] for item in body["spec"]["containers"] for mount in item.get("volumeMounts") or ()}

@@ -9,8 +9,7 @@ from dataclasses import replace
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.api.times import timestamp
-from nestor.kube import Change, Informer, NotFound, RetryLater, kinds
-from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Informer, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
@@ -83,29 +82,19 @@ class Kueue(Guest):
         log.info("Kueue is installed: its Workloads are watched, version %s", version)
         informer = Informer(self._context.api, replace(kinds.WORKLOAD, version=version), trim=trim_workload)
         self.watch(informer)
-        await together(informer.run(), self._wake_waiting(informer))
+        await informer.run()
 
     def watch(self, informer: Informer) -> None:
         self._informer, self._owned, self.informers = informer, Index(informer, find_owner_uid), (informer,)
         informer.on_change(self._on_change)
 
-    async def _wake_waiting(self, informer: Informer) -> None:
-        """Look at all jobs in queues once all Workloads are known."""
-        await informer.synced.wait()
-        for job in self._context.cache.jobs:
-            if labels_of(job).get(labels.KUEUE_QUEUE) or "assigned" in status_of(job):
-                self._wake(job["metadata"]["namespace"], job["metadata"]["name"])
-
-    def _wake(self, namespace: str, name: str) -> None:
-        self._context.wake(kinds.NESTED_APP_JOB, name, namespace)
-
     def _on_change(self, change: Change) -> None:
         namespace, name = change.key
         if owner := find_owner_name(change.latest):
-            self._wake(namespace, owner)
+            self._context.wake(kinds.NESTED_APP_JOB, owner, namespace)
         for job in self._context.cache.jobs if not owners_of(change.latest) else ():
             if job["metadata"]["namespace"] == namespace and labels_of(job).get(labels.KUEUE_WORKLOAD) == name:
-                self._wake(namespace, job["metadata"]["name"])
+                self._context.wake(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
 
     async def notice(self, namespace: str, name: str, job: Object | None) -> None:
         """Of a job that MultiKueue is to send to another cluster, its Workload is made, and nothing else."""
