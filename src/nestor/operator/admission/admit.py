@@ -155,9 +155,7 @@ def admit(
 
 
 def check_wishes(known: JobIdentity) -> None:
-    """Raises `Refused` if its class does not allow what the job wants, whatever its application is. How much storage it may have
-    goes by its machine, which its AppDef may choose.
-    """
+    """Raises `Refused` if its class does not allow what the job wants, whatever its application. For storage: `check_storage`."""
     check_placement(known.policy, known.spec)
     check_deadline(known)
 

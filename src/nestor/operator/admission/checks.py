@@ -99,9 +99,7 @@ _KINDS = {*_VOLUMES, "OBJECT", "NONE", ""}
 
 
 def check_vaults(known: JobIdentity, source: AppSource, vaults: Iterable[str]) -> str | None:
-    """What to say of an AppDef's `vault-types`; None if there is nothing to say. Raises `Refused` if it names StorageClasses that
-    the class does not allow.
-    """
+    """What to say of an AppDef's `vault-types`, if anything. Raises `Refused` for StorageClasses that the class lacks."""
     allowed, words = (known.policy.storage or Storage()).classes, [word.strip() for word in vaults]
     own = [word for word in words if word.upper() not in _KINDS and word == word.lower()]
     if missing := [word for word in own if word not in allowed]:

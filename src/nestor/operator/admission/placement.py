@@ -25,9 +25,7 @@ _MODES: tuple[OverflowMode, ...] = get_args(OverflowMode)
 
 
 def _narrow(said: Overflow | None, wish: JobOverflow) -> tuple[Overflow | None, list[str]]:
-    """The class's rules as they hold for the job, and why it may not have more than they allow. `said`: None if the class lets no
-    pod out.
-    """
+    """The class's rules as they hold for the job, and which wishes exceed them. `said`: None if the class lets no pod out."""
     backends = [item.name for item in said.backends] if said else []
     problems = [
         f"`spec.placement.overflow.backends` must not contain '{name}': {list_allowed(backends)}"

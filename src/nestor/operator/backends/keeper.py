@@ -45,9 +45,7 @@ class NodeKeeper:
     async def keep(
         self, backend: Object, spec: OverflowBackendSpec, shapes: Iterable[Shape], *, is_sure: bool
     ) -> tuple[list[NodeState], float | None]:
-        """Have a node per shape, and no others; if nobody `is_sure` that these are all shapes, others too. Returns what there is,
-        and when to look again, in seconds.
-        """
+        """Have a node per shape; and no others, if `is_sure` that these are all shapes. Returns all, and when to look again."""
         wanted = list_wanted(backend["metadata"]["name"], spec, shapes)
         live = {node["metadata"]["name"]: node for node in self._find(backend)}
         found = [await self._ensure(backend, item, live.get(name)) for name, item in wanted.items()]

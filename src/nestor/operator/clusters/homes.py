@@ -141,9 +141,7 @@ def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy
 
 
 async def end_boost(context: Context, shape: Shape, pod: Object) -> None:
-    """Give back the processor time with which a server's `pod` has started. Where the host lets no pod be resized, it asks for
-    more than it needs, as long as it runs.
-    """
+    """Give back the processor time of a server's start. Where no pod can be resized, it asks for more than it needs."""
     if (patch := give_back(pod, server.list_containers(shape))) is not None:
         with contextlib.suppress(Forbidden, Invalid, NotFound):
             name = pod["metadata"]["name"]
@@ -152,9 +150,7 @@ async def end_boost(context: Context, shape: Shape, pod: Object) -> None:
 
 @contextlib.contextmanager
 def keep_refused(home: Home, purpose: str) -> Iterator[None]:
-    """For what is done for a cluster that is refused. A failure is only logged: it must not hide why the cluster is refused, nor
-    keep it from what else holds it to its limits.
-    """
+    """For what is done for a refused cluster. A failure is only logged: it must hide neither the reason nor what comes next."""
     try:
         yield
     except Exception as error:

@@ -63,9 +63,7 @@ class Finalizer:
         """By the job's UID, or by the namespace's if its job lives on without it."""
 
     async def finalize(self, job: Object) -> Result:
-        """One pass over a job that is being deleted, until nothing is left. Users can take our finalizer off and hold the job by
-        another one: what it has goes all the same.
-        """
+        """One pass over a job that is being deleted. If users take our finalizer off and hold it, what it has still goes."""
         meta, home = job["metadata"], find_home(job)
         if not has_finalizer(job) and await self._find_namespace(home) is None:
             return Result()
@@ -138,9 +136,7 @@ class Finalizer:
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
 
     async def _delete_pods(self, pods: Sequence[Object], namespace: Object, age: float, *, about: Object | None) -> None:
-        """Those at backends are forced last: a backend may take minutes, and once the host pod is gone, its virtual node has lost
-        what it needs to see to the end.
-        """
+        """Those at backends are forced last: they may take minutes, and without its host pod, none is seen to its end."""
         settings = self._context.settings
         is_forced, is_last = age > settings.force_after, age > settings.give_up_after
         at_backends = [pod for pod in pods if self._find_node(pod)]

@@ -42,9 +42,7 @@ class Sweeper:
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
-        """The host namespaces labeled for a job with that name. Only those with a name that only Nestor gives: labels may be
-        copied.
-        """
+        """The host namespaces labeled for that job, by names that only Nestor gives: labels may be copied."""
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}.items()
         found = [item for item in self._context.cache.informers[kinds.NAMESPACE] if wanted <= labels_of(item).items()]
         return [item for item in found if find_job(item["metadata"]["name"], labels_of(item))]

@@ -82,9 +82,7 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes,
 
 
 async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str, str]:
-    """Delete the Ingresses and HTTPRoutes of a refused job whose hosts are another job's by now. A sentence for each of these
-    hosts.
-    """
+    """Delete what exposes a refused job at hosts that are another job's by now. A sentence for each of these hosts."""
     uid, home = job["metadata"]["uid"], find_home(job).namespace
     held = [claim for claim in hosts.of(job) if claim.is_held]
     lost = find_rivals(held, hosts.find({claim.host for claim in held}))

@@ -96,9 +96,7 @@ def find_dropped(resolved: Resolved, pod: Object | None, plan_hash: str) -> str 
 
 
 def build_secrets(resolved: Resolved, plan: Plan) -> Iterator[Object]:
-    """The Secret from which the runner reads the plan: parameters are in it, and some of them may be passwords. And the copy of
-    those that come from a Secret.
-    """
+    """The plan, which may have passwords among its parameters; and the copy of those that come from a Secret."""
     home = resolved.home
     if plan.steps:
         data = {contract.PLAN_FILE: base64.b64encode(plan.to_json().encode()).decode()}

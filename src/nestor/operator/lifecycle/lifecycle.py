@@ -120,9 +120,7 @@ def _hold_to_deadlines(facts: Facts, record: Record, life: Lifecycle, now: datet
 
 
 def _hold_to_end(facts: Facts, life: Lifecycle, now: datetime.datetime) -> Lifecycle:
-    """A stopped job, whose pods may have a grace period of any length, in which the application runs on. Its class's limit is for
-    them, too.
-    """
+    """Of a stopped job, the application runs on while its pods take their grace period. Its class's limit is for that, too."""
     record, most = life.record, facts.most
     if most is None or life.suspend is None or life.suspend.is_reached:
         return life

@@ -93,9 +93,7 @@ def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
 
 
 def stop_clock(record: Record, now: datetime.datetime) -> Record:
-    """The record of a job whose time no longer counts from its start: `ran` has what it has run since then, also while it was
-    kept for inspection.
-    """
+    """The record of a job whose time no longer counts from its start: `ran` has all until now, inspection included."""
     end = times.read(record.suspend_time) if record.suspend_time else now
     return replace(record, ran=record.ran + math.ceil(seconds_since(record.start_time, end)), start_time=None)
 

@@ -33,9 +33,7 @@ def gather_facts(
     plan_hash: str | None = None,
     policy: NestedClassSpec | None = None,
 ) -> Facts:
-    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused. `policy`: its class,
-    if that is there.
-    """
+    """The facts about one job. `plan_hash`: of the current plan; None: it is refused. `policy`: its class, if that is there."""
     cluster = find_cluster(cache, home)
     status, epoch = status_of(cluster), read_epoch(cluster)
     run = status.get("run")

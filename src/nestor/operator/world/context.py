@@ -175,9 +175,7 @@ class Context:
     """Has a pass made over one of our objects."""
 
     async def apply_status(self, kind: Kind, obj: Object, status: Object, *, is_unchanged: bool = False) -> None:
-        """Write our part of an object's status. Fails if the object was replaced by another of the same name, and with
-        `is_unchanged` also if it is not as it is known.
-        """
+        """Write our part of a status, unless the object was replaced; with `is_unchanged`, unless it is not as it is known."""
         known = ("name", "namespace", "uid", *(("resourceVersion",) if is_unchanged else ()))
         meta = {key: obj["metadata"][key] for key in known if key in obj["metadata"]}
         made = await self.api.apply(kind, {"metadata": meta, "status": status}, subresource="status")

@@ -80,9 +80,7 @@ def read_resolver(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def build_remote(hosts: Sequence[str] | None, host: Host | None) -> Remote:
-    """What a job's steps may download, as part of its plan: from the hosts that its class allows, or any, and never from the
-    host cluster's own addresses. Pure.
-    """
+    """What a job's steps may download: from hosts that its class allows, never from the host cluster's own addresses. Pure."""
     denied = list(METADATA)
     if host is not None:  # its API server, by Service and directly; network policies block it too, if the host enforces them
         denied = [*(str(ipaddress.ip_network(cidr)[1]) for cidr in host.service_cidrs), *host.api_addresses, *denied]

@@ -63,9 +63,7 @@ def _never_raising(trim: Trim) -> Trim:
 
 @_never_raising
 def trim_job(job: Object) -> Object:
-    """A NestedAppJob or a NestedApp whose AppDef (without its icon) and parameters are compressed text, to be read by
-    `read_spec`; a large one has lost them.
-    """
+    """A NestedAppJob or NestedApp with AppDef (without icon) and parameters as compressed text; a large one has lost them."""
     spec = dict(spec_of(job))
     if isinstance(app := spec.get("app"), dict) and "appDef" in app:
         spec["app"] = app | {"appDef": drop_icon(app["appDef"])}

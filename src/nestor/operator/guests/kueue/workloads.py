@@ -55,9 +55,7 @@ class Workloads:
         await self._context.api.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
 
     async def _check(self, job: Object, found: Object, kind: Kind, wanted: list[Object]) -> Object | None:
-        """The Workload, if it still is what the job needs. What Kueue has reserved quota for cannot be changed: a job that needs
-        something else before it runs comes anew.
-        """
+        """The Workload, if it is still what the job needs. Otherwise it comes anew: what has a reservation cannot be changed."""
         if workload.has(found, workload.EVICTED) or pod_sets.are_same(workload.list_sets(found), wanted):
             return found
         if suspend.is_quiet(self._context.cache, job):

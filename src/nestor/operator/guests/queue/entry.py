@@ -144,9 +144,7 @@ def _read_state(job: Object, said: Said | None, *, has_pods: bool) -> State:
 
 
 def _is_ending(job: Object, said: Said | None, *, has_pods: bool) -> bool:
-    """Whether it holds its place only until its pods are gone. A job that was just let in again is not: its status does not say
-    so yet, but its pods may be there.
-    """
+    """Whether only its pods hold its place. Not of a job that was just let in again, which its status does not say yet."""
     if is_running(job):
         return is_terminating(job)
     return has_pods and not (said == "Given" and wants_to_run(job))

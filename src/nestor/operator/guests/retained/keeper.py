@@ -93,9 +93,7 @@ def find_limit(policy: NestedClassSpec) -> str | None:
 
 
 def check_retained(namespace: str, class_name: str, limit: str, left: Iterable[Object]) -> Denial | None:
-    """Why no job may begin, if what those of the namespace have left, volumes and contents of snapshots, is as much as the limit
-    of the class.
-    """
+    """Why no job may begin, if the volumes and snapshots that those of the namespace have left reach the limit of the class."""
     found = list(left)
     if sum(map(_measure, found), Decimal(0)) < parse_quantity(limit):
         return None
