@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nestor.api import conditions, labels, names
 from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
@@ -29,6 +29,8 @@ class _Memory:
 
     kept: str = ""
     """The copy of its application. As text, like the next: as Python objects, an AppDef may need thirty times as much memory."""
+    read: str = ""
+    """An application whose AppDef was read from an image: the job may move to a cluster of a pool before it has its copy."""
     templates: str = ""
     """No more than their digest: they are a tenant's, and the operator's memory is everybody's."""
     copied: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -118,6 +120,15 @@ class CopiedInputs:
             await self._applier.ensure(kinds.SECRET, body)
         self._memories[known.uid].copied[home.namespace, name] = time.monotonic()
 
+    def note(self, uid: str, source: AppSource) -> None:
+        """Remember an AppDef that was read from an image."""
+        self._memories[uid].read = app_source.dump_snapshot(source)
+
+    def recall(self, uid: str, source: AppSource) -> AppSource | None:
+        """The AppDef that was read for `source`, if the job still names the same source."""
+        found = app_source.load_snapshot(self._memories[uid].read)
+        return found if found and replace(found, app_def=None) == source else None
+
     async def find_snapshot(self, known: JobIdentity, digest: str | None) -> AppSource | None:
         """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
         if kept := self._memories[known.uid].kept:
@@ -135,7 +146,8 @@ class CopiedInputs:
         home, text = resolved.home, app_source.dump_snapshot(resolved.app)
         body = {"metadata": home.metadata(home.child(Part.APP_SNAPSHOT)), "data": {app_source.KEY: text}}
         await self._applier.ensure(kinds.CONFIG_MAP, body)
-        self._memories[resolved.uid].kept = text
+        memory = self._memories[resolved.uid]
+        memory.kept, memory.read = text, ""
 
     def forget_templates(self, uid: str) -> None:
         """For a job that has not started: it must copy the templates as they are when it starts."""

@@ -90,7 +90,9 @@ class AppResolver:
                 )
             return kept
         source = newer or find_source(known, self._context.cache.apps)
-        return source if source.app_def is not None else await self._read(known, source)
+        if source.app_def is not None:
+            return source
+        return self._inputs.recall(known.uid, source) or await self._read(known, source)
 
     async def _read(self, known: JobIdentity, source: AppSource) -> AppSource | Denial:
         """The image's AppDef, once a reader's pod has printed it; until then, for what it waits."""
@@ -127,6 +129,7 @@ class AppResolver:
             why = f"the log of pod '{meta['name']}' cannot be read: {error.message}"
             action = reader_pod.decide_again(pod, why, now(), reader_pod.LOG_SECONDS)
             return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))
+        self._inputs.note(known.uid, found)
         return found, Action("Read")
 
     async def _make_pod(self, known: JobIdentity, source: AppSource, action: Action, *, former: Object | None) -> Action:
