@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from nestor.api import conditions, names
 from nestor.api.names import Part
@@ -86,7 +85,10 @@ class AdmittedJobs:
                 if (denial := await guest.begin(resolved)) is not None:
                     return denial
         if life.is_reset_due:
-            await drop_data(context, shape, data, partial(spare_volumes, self._guests), is_stopping=facts.progress.is_stopping)
+            # Whoever wants a database back after the job wants it after a failure, too.
+            if (space := context.cache.find(kinds.NAMESPACE, shape.namespace)) is not None:
+                await spare_volumes(self._guests, space)
+            await drop_data(context, shape, data, is_stopping=facts.progress.is_stopping)
         return await self._keep(admitted)
 
     async def _keep(self, it: _Admitted) -> Result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from nestor.api import labels, names
@@ -19,8 +18,6 @@ log = logging.getLogger(__name__)
 GRACE_SECONDS = 1
 """For a server that is deleted with its data. Not 0: its volume must be released before its successor needs it."""
 
-Spare = Callable[[Object], Awaitable[None]]
-"""Given a job's namespace: keeps the volumes that are to outlive their claims."""
 OF_APP = f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
 
 
@@ -59,10 +56,8 @@ async def track_data(context: Context, shape: Shape) -> DataEpoch:
     return found
 
 
-async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare, *, is_stopping: bool) -> None:
-    """Delete exactly this data; the StatefulSet then creates an empty server. `spare`: called with the namespace before that.
-    `is_stopping`: its server is stopped, or is being.
-    """
+async def drop_data(context: Context, home: Home, data: DataEpoch, *, is_stopping: bool) -> None:
+    """Delete exactly this data: an empty server comes in its place. `is_stopping`: its server is stopped, or is being."""
     if data.uid is None:
         return
     name, namespace = names.server_pod(home.name), home.namespace
@@ -71,7 +66,7 @@ async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare,
     holder = claims.get(claim, namespace) if (claim := find_claim(context.cache, home)) else pod
     # With another server than that of this data, the volumes are that one's.
     if is_stopping or (holder is not None and holder["metadata"]["uid"] == data.uid):
-        await _drop_volumes(context, home, spare)
+        await _drop_volumes(context, home)
     if claim:
         # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.
         await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace, uid=data.uid)
@@ -80,14 +75,8 @@ async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare,
         await context.api.delete(kinds.POD, name, namespace, uid=pod["metadata"]["uid"], grace_seconds=GRACE_SECONDS)
 
 
-async def _drop_volumes(context: Context, home: Home, spare: Spare) -> None:
-    """Delete the application's claims and snapshots, but not the claims of volumes that the job has got from an earlier one.
-
-    Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
-    """
-    space = context.cache.find(kinds.NAMESPACE, home.namespace)
-    if space is not None:
-        await spare(space)
+async def _drop_volumes(context: Context, home: Home) -> None:
+    """Delete the application's claims and snapshots, but not the claims of volumes that the job has got from an earlier one."""
     found = [(kinds.PERSISTENT_VOLUME_CLAIM, item) for item in context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]]
     found += [(kinds.VOLUME_SNAPSHOT, item) for item in await list_snapshots(context.api, home.namespace)]
     for kind, item in found:

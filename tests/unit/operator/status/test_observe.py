@@ -49,7 +49,9 @@ class World(Scene):
         """Delete this data. What was deleted, in this order."""
         before = {f"DELETE {plural} {home}/{name}": (plural, home, name) for plural, home, name in self.api.objects}
         self.api.asked.clear()
-        await drop_data(self.context, build_shape(), data, Retain(self.context).spare, is_stopping=is_stopping)
+        if (space := self.context.cache.find(kinds.NAMESPACE, HOME)) is not None:
+            await Retain(self.context).spare(space)
+        await drop_data(self.context, build_shape(), data, is_stopping=is_stopping)
         return [
             line.replace(f" {HOME}/", " ") for line in self.api.asked if line in before and before[line] not in self.api.objects
         ]
