@@ -144,7 +144,7 @@ def read_settings(arguments: list[str]) -> Settings:
     ways = {}
     for name, info in Settings.model_fields.items():
         flag, variable = f"--{name.replace('_', '-')}", VARIABLES.get(name, f"NESTOR_{name.upper()}")
-        ways[name] = f"{variable} or {flag}"
+        ways[name] = f"{variable}` or `{flag}"
         parser.add_argument(flag, default=os.environ.get(variable) or None, help=f"{info.description} [{variable}]")
     given = {name: text for name, text in vars(parser.parse_args(arguments)).items() if text is not None}
     try:

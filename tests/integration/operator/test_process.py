@@ -36,7 +36,7 @@ async def test_it_says_that_it_lives_and_is_ready(operator: Operator) -> None:
 async def test_it_needs_its_image(plane: apiserver.ControlPlane) -> None:
     code, output = await run(plane, NESTOR_IMAGE="")
     assert code == 2
-    assert "NESTOR_IMAGE or --image must be set" in output
+    assert "`NESTOR_IMAGE` or `--image` must be set" in output
 
 
 async def test_one_dead_part_ends_all_of_it(plane: apiserver.ControlPlane) -> None:

@@ -52,16 +52,16 @@ def test_what_flags_say(flags: list[str], field: str, value: Any, default: Any) 
 @pytest.mark.parametrize(
     ("flag", "values", "must"),
     [
-        ("port", ["http"], "`NESTOR_PORT or --port` must be an integer"),
-        ("workers", ["2.5"], "`NESTOR_WORKERS or --workers` must be an integer"),
-        ("lease-seconds", ["15s"], "`NESTOR_LEASE_SECONDS or --lease-seconds`: input should be a valid number"),
-        ("force-after", [""], "`NESTOR_FORCE_AFTER or --force-after`: input should be a valid number"),
-        ("service-cidr", ["10.0.0.0/80", "10.0.0.5/8", "cluster"], "`NESTOR_SERVICE_CIDR or --service-cidr` "),
+        ("port", ["http"], "`NESTOR_PORT` or `--port` must be an integer"),
+        ("workers", ["2.5"], "`NESTOR_WORKERS` or `--workers` must be an integer"),
+        ("lease-seconds", ["15s"], "`NESTOR_LEASE_SECONDS` or `--lease-seconds`: input should be a valid number"),
+        ("force-after", [""], "`NESTOR_FORCE_AFTER` or `--force-after`: input should be a valid number"),
+        ("service-cidr", ["10.0.0.0/80", "10.0.0.5/8", "cluster"], "`NESTOR_SERVICE_CIDR` or `--service-cidr` "),
         ("image-pull-policy", ["Sometimes"], "input should be 'Always', 'IfNotPresent' or 'Never'"),
         ("k3s-versions", ["{}", '["v1.36"]', '[{"version": "v1.36"}]'], "it is no list of objects with `version` and `image`"),
-        ("vnode-pod", ["{", "[]", '{"containers": []}', '{"hostNetwork": true}'], "`NESTOR_VNODE_POD or --vnode-pod` "),
-        ("dns", ["{", "[]", '{"port": 53}', '{"ports": [0]}', '{"ports": ["a"]}', '{"ranges": ["x"]}'], "NESTOR_DNS or --dns"),
-        ("network-probe", ["maybe"], "`NESTOR_NETWORK_PROBE or --network-probe` must be true or false"),
+        ("vnode-pod", ["{", "[]", '{"containers": []}', '{"hostNetwork": true}'], "`NESTOR_VNODE_POD` or `--vnode-pod` "),
+        ("dns", ["{", "[]", '{"port": 53}', '{"ports": [0]}', '{"ports": ["a"]}', '{"ranges": ["x"]}'], "`NESTOR_DNS` or `--dns` "),
+        ("network-probe", ["maybe"], "`NESTOR_NETWORK_PROBE` or `--network-probe` must be true or false"),
     ],
 )
 def test_nonsense_ends_the_operator_with_a_clear_message(
