@@ -60,7 +60,11 @@ def test_what_flags_say(flags: list[str], field: str, value: Any, default: Any) 
         ("image-pull-policy", ["Sometimes"], "input should be 'Always', 'IfNotPresent' or 'Never'"),
         ("k3s-versions", ["{}", '["v1.36"]', '[{"version": "v1.36"}]'], "it is no list of objects with `version` and `image`"),
         ("vnode-pod", ["{", "[]", '{"containers": []}', '{"hostNetwork": true}'], "`NESTOR_VNODE_POD` or `--vnode-pod` "),
-        ("dns", ["{", "[]", '{"port": 53}', '{"ports": [0]}', '{"ports": ["a"]}', '{"ranges": ["x"]}'], "`NESTOR_DNS` or `--dns` "),
+        (
+            "dns",
+            ["{", "[]", '{"port": 53}', '{"ports": [0]}', '{"ports": ["a"]}', '{"ranges": ["x"]}'],
+            "`NESTOR_DNS` or `--dns` ",
+        ),
         ("network-probe", ["maybe"], "`NESTOR_NETWORK_PROBE` or `--network-probe` must be true or false"),
     ],
 )

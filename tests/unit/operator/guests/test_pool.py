@@ -15,8 +15,7 @@ from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Member, Pool, decide
 from nestor.operator.guests.pool.keeper import Pools
-from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key, finish_claim
-from nestor.operator.guests.pool.observe import list_members, look_at_pods
+from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key, finish_claim, list_members, look_at_pods
 from nestor.operator.world.ownership import find_home
 from nestor.operator.world.trim import trim_pod
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve

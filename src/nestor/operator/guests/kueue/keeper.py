@@ -20,7 +20,6 @@ from nestor.operator.guests.kueue.workload import find_owner_name, find_owner_ui
 from nestor.operator.guests.kueue.workloads import SECONDS, Workloads
 from nestor.operator.lifecycle.record import is_running, wants_to_run
 from nestor.operator.world.context import Context
-from nestor.operator.world.ownership import is_managed_elsewhere
 
 NAME = f"{kinds.WORKLOAD.plural}.{kinds.WORKLOAD.group}"
 
@@ -98,8 +97,16 @@ class Kueue(Guest):
 
     async def notice(self, namespace: str, name: str, job: Object | None) -> None:
         """Of a job that MultiKueue is to send to another cluster, its Workload is made, and nothing else."""
-        if job is not None and is_managed_elsewhere(job):
-            await self._dispatch(job)
+        if job is None or spec_of(job).get("managedBy") != labels.MULTIKUEUE or not labels_of(job).get(labels.KUEUE_QUEUE):
+            return
+        if self._informer is None or not self._informer.synced.is_set() or is_terminating(job):
+            return
+        try:
+            known = identify(job, self._context.classes.all(), self._context.classes.default)
+            if known.policy.queue.kueue != "Ignore" and not known.spec.suspend:
+                await self._workloads.ensure(known, job, self._informer)
+        except Refused as refused:
+            log.info("%s/%s: no Workload for MultiKueue: %s", namespace, name, refused)
 
     async def admit(self, known: JobIdentity) -> Turn | Denial:
         """What the job gets with its turn, or that Kueue has not admitted it. Raises `Refused`.
@@ -153,18 +160,6 @@ class Kueue(Guest):
                 await self._workloads.answer(job, found, informer.kind)
             except (Conflict, NotFound) as error:  # it has changed, and is seen again
                 log.debug("%s/%s: %s", meta["namespace"], meta["name"], error)
-
-    async def _dispatch(self, job: Object) -> None:
-        if not labels_of(job).get(labels.KUEUE_QUEUE) or spec_of(job).get("managedBy") != labels.MULTIKUEUE:
-            return
-        if self._informer is None or not self._informer.synced.is_set() or is_terminating(job):
-            return
-        try:
-            known = identify(job, self._context.classes.all(), self._context.classes.default)
-            if known.policy.queue.kueue != "Ignore" and not spec_of(job).get("suspend"):
-                await self._workloads.ensure(known, job, self._informer)
-        except Refused as refused:
-            log.info("%s/%s: no Workload for MultiKueue: %s", job["metadata"]["namespace"], job["metadata"]["name"], refused)
 
 
 def _explain(error: ApiError, known: JobIdentity, job: Object) -> Exception:

@@ -26,11 +26,13 @@ from nestor.operator.guests.pool.member import (
     choose_cluster,
     ensure_member,
     find_key,
+    find_server,
     finish_claim,
+    list_members,
+    look_at_pods,
     record_claim,
     settle_member,
 )
-from nestor.operator.guests.pool.observe import find_server, list_members, look_at_pods
 from nestor.operator.world.context import Context, read_refusal
 from nestor.operator.world.ownership import find_cluster
 
