@@ -64,6 +64,11 @@ def find_requests(pod_set: Object) -> dict[str, Decimal]:
     return found
 
 
+def are_same(found: Iterable[Object], wanted: Iterable[Object]) -> bool:
+    """Whether both ask for the same: as much, on the same nodes."""
+    return _read(found) == _read(wanted)
+
+
 def are_enough(found: Iterable[Object], wanted: Iterable[Object]) -> bool:
     """Whether the found sets ask for at least as much as the wanted ones."""
     there = {item["name"]: find_requests(item) for item in found}
@@ -78,6 +83,11 @@ def find_granted(policy: NestedClassSpec, machine: str | None, found: Iterable[O
     asked = next((find_requests(item) for item in found if item["name"] == APP), {})
     keys = {resource: f"requests.{resource}" for resource in asked} | find_counted(policy, machine)
     return {key: write_quantity(asked.get(resource, Decimal(0))) for resource, key in keys.items()}
+
+
+def _read(pod_sets: Iterable[Object]) -> dict[str, tuple[Object, object, object]]:
+    pods = {item["name"]: (find_requests(item), item["template"]["spec"]) for item in pod_sets}
+    return {name: (dict(asked), pod.get("nodeSelector"), pod.get("tolerations")) for name, (asked, pod) in pods.items()}
 
 
 def list_uncounted(policy: NestedClassSpec, spec: NestedAppJobSpec) -> list[str]:

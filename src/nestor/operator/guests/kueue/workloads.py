@@ -44,7 +44,7 @@ class Workloads:
             await self.delete(found, informer.kind)
             return None
         if found is not None and workload.has(found, workload.RESERVED):
-            return found  # what Kueue has reserved quota for cannot be changed: the job has no more than that
+            return await self._check(job, found, informer.kind, wanted)
         body = workload.build_workload(job, informer.kind.api_version, wanted, await self._find_priority(job, informer.kind))
         if found is None or workload.differs(found, body):
             await self._context.api.apply(informer.kind, body)
@@ -53,6 +53,14 @@ class Workloads:
     async def delete(self, found: Object, kind: Kind) -> None:
         meta = found["metadata"]
         await self._context.api.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
+
+    async def _check(self, job: Object, found: Object, kind: Kind, wanted: list[Object]) -> Object | None:
+        """The Workload, if it is still what the job needs. Otherwise it comes anew: what has a reservation cannot be changed."""
+        if workload.has(found, workload.EVICTED) or pod_sets.are_same(workload.list_sets(found), wanted):
+            return found
+        if suspend.is_quiet(self._context.cache, job):
+            await self.delete(found, kind)
+        return None
 
     async def _adopt(self, job: Object, found: Object | None, kind: Kind, wanted: list[Object]) -> Object | None:
         """A Workload that was made beforehand: it becomes the job's own, so that it goes with it."""

@@ -124,16 +124,25 @@ async def test_the_workload_is_made_once_and_admission_lets_the_job_run() -> Non
     ]
 
 
-@pytest.mark.parametrize("said", [RESERVED, ADMITTED])
-async def test_a_job_that_changes_its_machine_has_what_was_counted(said: tuple[str, ...]) -> None:
+async def test_a_job_that_changes_its_machine_before_it_runs_comes_anew() -> None:
     world = World()
     await world.ask(world.put(machine="small"))
     (name,) = world.names()
-    world.say(name, *said)
-    big = world.put(machine="big", status=runs(name) if said == ADMITTED else {})
-    assert await world.ask(big) == (SMALL if said == ADMITTED else conditions.QUEUED)
+    world.say(name, *RESERVED)
+    big = world.put(machine="big")
+    assert await world.ask(big) == conditions.QUEUED
+    assert world.names() == []
+    assert await world.ask(big) == conditions.QUEUED
     world.say(name, *ADMITTED)
-    assert await world.ask(big) == SMALL
+    assert await world.ask(big) == BIG
+
+
+async def test_a_job_that_changes_its_machine_while_it_runs_has_what_was_counted() -> None:
+    world = World()
+    await world.ask(world.put(machine="small"))
+    (name,) = world.names()
+    world.say(name, *ADMITTED)
+    assert await world.ask(world.put(machine="big", status=runs(name))) == SMALL
 
 
 async def test_a_jobs_own_workload_is_no_other_because_a_label_names_it() -> None:
