@@ -67,14 +67,7 @@ async def listen(ports: Sequence[int] = PORTS) -> None:
         await asyncio.Event().wait()
 
 
-async def call(
-    address: str,
-    ports: tuple[int, int, int] = PORTS,
-    *,
-    patience: float = PATIENCE_SECONDS,
-    lag: float = LAG_SECONDS,
-    pause: float = PAUSE_SECONDS,
-) -> Exit:
+async def call(address: str, ports: Sequence[int] = PORTS) -> Exit:
     """Try until the policies are in force, or it is clear that they will not be."""
     started = time.monotonic()
     reached: float | None = None
@@ -86,11 +79,11 @@ async def call(
         code = judge(is_open, *others)
         if code != Exit.UNREACHED and reached is None:
             reached = now
-        if code == Exit.ENFORCED or (reached is not None and code != Exit.UNREACHED and now - reached >= lag):
+        if code == Exit.ENFORCED or (reached is not None and code != Exit.UNREACHED and now - reached >= LAG_SECONDS):
             return code
-        if now - started >= patience and (reached is None or code == Exit.UNREACHED):
+        if now - started >= PATIENCE_SECONDS and (reached is None or code == Exit.UNREACHED):
             return Exit.UNREACHED
-        await asyncio.sleep(pause)
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
 def judge(is_open: bool, has_egress: bool, has_ingress: bool) -> Exit:

@@ -110,9 +110,16 @@ async def listening(*ports: int) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller that has little time."""
+    for name in ("PAUSE_SECONDS", "LAG_SECONDS"):
+        monkeypatch.setattr(probe, name, 0.1)
+
+
 async def test_a_caller_waits_for_the_listener_and_is_done_as_soon_as_policies_hold() -> None:
     ports = free_ports()
-    calling = asyncio.create_task(probe.call("127.0.0.1", ports, pause=0.01))
+    calling = asyncio.create_task(probe.call("127.0.0.1", ports))
     async with listening(ports[0]):
         assert await asyncio.wait_for(calling, 20) == Exit.ENFORCED
 
@@ -120,23 +127,26 @@ async def test_a_caller_waits_for_the_listener_and_is_done_as_soon_as_policies_h
 @pytest.mark.parametrize(
     ("others", "code"), [([1], Exit.NO_EGRESS), ([2], Exit.NO_INGRESS), ([1, 2], Exit.NEITHER)], ids=["egress", "ingress", "all"]
 )
+@pytest.mark.usefixtures("quick")
 async def test_policies_have_a_while_to_come_into_force(others: list[int], code: Exit) -> None:
     ports = free_ports()
     async with listening(ports[0], *(ports[other] for other in others)):
-        assert await probe.call("127.0.0.1", ports, pause=0.01, lag=0.1) == code
+        assert await probe.call("127.0.0.1", ports) == code
 
 
 async def test_a_policy_that_comes_into_force_late_counts() -> None:
     ports = free_ports()
     async with listening(ports[0]):
         async with listening(*ports[1:]):
-            calling = asyncio.create_task(probe.call("127.0.0.1", ports, pause=0.01, lag=60))
+            calling = asyncio.create_task(probe.call("127.0.0.1", ports))
             await asyncio.sleep(0)
         assert await asyncio.wait_for(calling, 20) == Exit.ENFORCED
 
 
-async def test_whoever_reaches_nothing_knows_nothing() -> None:
-    assert await probe.call("127.0.0.1", free_ports(), pause=0.01, patience=0.05) == Exit.UNREACHED
+@pytest.mark.usefixtures("quick")
+async def test_whoever_reaches_nothing_knows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PATIENCE_SECONDS", 0.05)
+    assert await probe.call("127.0.0.1", free_ports()) == Exit.UNREACHED
 
 
 def test_the_exit_code_of_the_process_is_the_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
