@@ -125,7 +125,9 @@ async def make(api: Api, body: Object, former: Object | None, *, is_patient: boo
         return Result(ENDING_SECONDS)
     except (Forbidden, Invalid) as error:
         log.info("%s: pod %s is refused: %s", meta["namespace"], meta["name"], read_refusal(error))
-        return decide_refused(body, error, refused_since)
+        # In a new namespace, the service account or the quota's status may be missing for a moment.
+        is_ordinary = isinstance(error, Forbidden) and refused_since < NEW_NAMESPACE_SECONDS
+        return Result(min(MOST_SECONDS, max(0.2, refused_since)), None if is_ordinary else explain_refusal(body, error))
     return Result()
 
 
@@ -137,15 +139,6 @@ async def end(api: Api, pod: Object | None) -> None:
         return
     meta = pod["metadata"]
     await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta.get("resourceVersion"))
-
-
-def decide_refused(pod: Object, error: Forbidden | Invalid, seconds: float) -> Result:
-    """What to report about a pod that has been refused for `seconds`, and when to try again: the delay doubles each time.
-
-    In a new namespace, the service account or the quota's status may be missing for a moment, which is not reported.
-    """
-    is_ordinary = isinstance(error, Forbidden) and seconds < NEW_NAMESPACE_SECONDS
-    return Result(min(MOST_SECONDS, max(0.2, seconds)), None if is_ordinary else explain_refusal(pod, error))
 
 
 def explain_refusal(pod: Object, error: Forbidden | Invalid) -> str:

@@ -26,7 +26,6 @@ from nestor.operator.status.report import is_new, reconcile_class, write_first
 from nestor.operator.world.context import OWN, Context, Result
 from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.host_facts import keep_host
-from nestor.operator.world.kept import find_fault
 from nestor.operator.world.ownership import find_job
 
 log = logging.getLogger(__name__)
@@ -81,8 +80,6 @@ class Operator:
         }
         for kind, informer in self.cache.informers.items():
             informer.on_change(special.get(kind, lambda change: self._add_owner(change.latest)))
-            if kind in OWN:
-                informer.on_change(_warn_of_fault)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
 
     async def work(self) -> None:
@@ -252,9 +249,3 @@ class Operator:
 
 def _is_expected(informer: Informer) -> bool:
     return not isinstance(informer, OptionalInformer) or informer.is_expected
-
-
-def _warn_of_fault(change: Change) -> None:
-    """For the log: users hear of it in the status, if it has one."""
-    if (fault := find_fault(change.new)) and fault != find_fault(change.old):
-        log.warning("%s %s: %s", change.latest.get("kind", "object"), "/".join(filter(None, change.key)), fault)

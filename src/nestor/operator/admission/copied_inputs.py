@@ -161,9 +161,11 @@ class CopiedInputs:
         app, memory = resolved.app, self._memories[resolved.uid]
         if app.image or app.templates_from is None:
             return f"image:{app.image}", None
-        is_known = memory.templates and memory.is_fresh(resolved.home, resolved.home.child(Part.TEMPLATES))
-        content = None if is_known and not resolved.is_rerun_due else await self._fetch_templates(resolved, app.templates_from)
-        memory.templates = names.digest_json(content) if content is not None else memory.templates
+        is_fresh = memory.is_fresh(resolved.home, resolved.home.child(Part.TEMPLATES))
+        if memory.templates and is_fresh and not resolved.is_rerun_due:
+            return f"configmap:{memory.templates}", None
+        content = await self._fetch_templates(resolved, app.templates_from)
+        memory.templates = names.digest_json(content)
         return f"configmap:{memory.templates}", content
 
     async def ensure_templates(self, resolved: Resolved, content: Object | None) -> None:

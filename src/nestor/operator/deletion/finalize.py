@@ -168,7 +168,7 @@ class Finalizer:
                 # Kubelets give a node's name as its UID, and so `kubectl describe node` finds the event.
                 await self._context.post(kinds.NODE, {"metadata": {"name": name, "uid": name}}, "Warning", FORCED, message)
                 if about is not None:
-                    await self._warn(about, FORCED, message)
+                    await self._context.post(kinds.NESTED_APP_JOB, about, "Warning", FORCED, message)
 
     async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
         """`about`: the job that is told if it does not end."""
@@ -204,14 +204,11 @@ class Finalizer:
         with contextlib.suppress(NotFound):
             await write_status(self._context, job, build_status(job, [ready], timestamp()))
 
-    async def _warn(self, job: Object, reason: str, message: str) -> None:
-        await self._context.post(kinds.NESTED_APP_JOB, job, "Warning", reason, message)
-
     async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
         told = self.deletions[job["metadata"]["uid"]].told
         if obj["metadata"]["uid"] not in told:
             told.add(obj["metadata"]["uid"])
-            await self._warn(job, reason, message)
+            await self._context.post(kinds.NESTED_APP_JOB, job, "Warning", reason, message)
 
     def forget(self, uid: str) -> None:
         self.deletions.pop(uid, None)

@@ -147,7 +147,10 @@ class AdmittedJobs:
             plan_hash=it.plan.hash,
             has_app=resolved.spec.has_app,
             problem=refused,
-            held=explain_held(cache.pods_by_namespace.all(home.namespace), cache.virtual_nodes),
+            held=explain_held(
+                cache.pods_by_namespace.all(home.namespace),
+                {node["metadata"]["name"]: node for node in cache.informers[kinds.NODE]},
+            ),
             note="; ".join(filter(None, (children.problem, children.note, *(word.note for word in words)))),
             warnings=resolved.warnings,
             remarks=tuple(word.remark for word in words if word.remark),

@@ -62,10 +62,6 @@ class Cache:
     def find_exposing(self, namespace: str) -> list[tuple[Kind, Object]]:
         return [(kind, item) for kind, index in self.exposing.items() for item in index.all(namespace)]
 
-    @property
-    def virtual_nodes(self) -> dict[str, Object]:
-        return {name: node for (_, name), node in self.informers[kinds.NODE].store.items()}
-
     def find_service(self, route: Route, namespace: str) -> Object | None:
         """The Service that a route leads to, as it is in the job's namespace."""
         return self.find(kinds.SERVICE, host_name(route.target.service_name, route.target.service_namespace), namespace)
