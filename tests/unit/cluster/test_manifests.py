@@ -46,7 +46,7 @@ def build_runner() -> list[Object]:
     """The runner's plan and pod."""
     resolved = build_resolved()
     plan = resolved.build_plan("image:registry.test/hello:1", 0)
-    secret = runner.build_plan_secret(resolved.home, plan)
+    (secret,) = runner.build_secrets(resolved, plan)
     readable = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
     return [secret | {"data": readable}, runner.build_pod(resolved, Settings(image="nestor:1"), plan, "10.43.0.9", 1)]
 
