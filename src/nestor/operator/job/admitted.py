@@ -201,6 +201,6 @@ def build_pod(stateful_set: Object, name: str) -> Object:
     """The pod as its StatefulSet would make it, without its account, which the operator may not give to a pod."""
     template, claims = stateful_set["spec"]["template"], stateful_set["spec"].get("volumeClaimTemplates") or ()
     data = [{"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims]
-    spec = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
+    spec = {key: value for key, value in template["spec"].items() if key not in ("serviceAccount", "serviceAccountName")}
     own = template["metadata"] | {"name": name, "namespace": stateful_set["metadata"]["namespace"]}
     return {"metadata": own, "spec": spec | {"volumes": [*(spec.get("volumes") or ()), *data]}}

@@ -211,8 +211,10 @@ def test_one_without_a_pod_is_looked_at_again_when_it_may_be_asked_about(age: fl
 
 def test_the_pod_is_that_of_the_stateful_set_without_its_account() -> None:
     shape = build_shape()
-    body = admitted.build_pod(build_stateful_set(shape, "10.43.0.9"), "hello-k3s-0")
+    made = build_stateful_set(shape, "10.43.0.9")
+    made["spec"]["template"]["spec"]["serviceAccount"] = "hello-syncer"  # as API servers write it, too
+    body = admitted.build_pod(made, "hello-k3s-0")
     assert body["metadata"]["name"] == "hello-k3s-0"
-    assert "serviceAccountName" not in body["spec"]
+    assert not {"serviceAccount", "serviceAccountName"} & body["spec"].keys()
     mounted = {mount["name"] for item in body["spec"]["containers"] for mount in item.get("volumeMounts") or ()}
     assert mounted <= {volume["name"] for volume in body["spec"]["volumes"]}
