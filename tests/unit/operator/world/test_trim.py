@@ -21,7 +21,6 @@ from nestor.operator.backends.decide import read_node
 from nestor.operator.backends.nodes import find_change, is_of
 from nestor.operator.backends.process import account_of
 from nestor.operator.oneshot import lacks_image_volume
-from nestor.operator.wiring import Operator
 from nestor.operator.world.context import Cache
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (
@@ -245,16 +244,6 @@ async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but
     await scene.run()
     assert [line for line in scene.api.asked if "nestedappjobs" in line and "hello/status" not in line] == []
     assert scene.said(conditions.ADMITTED)[:2] == ("False", conditions.APPDEF_INVALID)
-
-
-async def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-    Operator(scene.context)
-    for version in ("7", "8", "9"):
-        job = {"kind": "NestedAppJob", "metadata": META | {"resourceVersion": version}, "spec": "boom"}
-        scene.context.cache.jobs.put(job)
-    (record,) = caplog.records
-    assert record.message.startswith("NestedAppJob team-a/x: it cannot be read: ")
 
 
 STATUS: Object = {
