@@ -107,7 +107,7 @@ async def test_jobs_wait_run_are_preempted_and_run_again(api: Api, namespace: st
 
         await create("urgent", busy, **{labels.KUEUE_PRIORITY: "high"})
         await answers("urgent")
-        await waits("first", "insufficient")
+        await waits("first", "Preempted to accommodate")
         server = labels.selector(component=labels.COMPONENT_SERVER)
         await wait_for_none(api, kinds.POD, where, labels=server)  # Kueue counts it as free
         found = await api.get(kueue.CLUSTER_QUEUE, busy)

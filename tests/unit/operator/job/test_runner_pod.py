@@ -145,7 +145,7 @@ def test_the_app_image_is_pulled_as_the_class_says_and_nothing_else_is() -> None
     app = replace(builders.build_resolved(job, policy).app, image=None)
     assert "imagePullSecrets" not in build(job, policy, app=app)["spec"]
     own = {"name": names.OWN_PULL_SECRET}
-    private = replace(SETTINGS, image_pull_secrets=("registry",))
+    private = SETTINGS.model_copy(update={"image_pull_secrets": ("registry",)})
     assert build(job, policy, private)["spec"]["imagePullSecrets"] == [own, *spec["imagePullSecrets"]]
     assert build(job, policy, private, app=app)["spec"]["imagePullSecrets"] == [own]
 
