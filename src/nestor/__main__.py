@@ -4,8 +4,6 @@ Each process imports only what it runs: start-up time is part of a job's time to
 the command line's libraries.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """What a class allows of the host cluster: volumes, devices, Services that are reached from outside, and Argo CD."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from nestor.api.base import Cidr, NodeLabels, ObjectName, Quantity

@@ -1,7 +1,5 @@
 """Reading JARVICE's AppDef, version 2, verbatim, and choosing the command that a job runs. Faults name the field."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

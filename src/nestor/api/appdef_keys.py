@@ -1,7 +1,5 @@
 """Keys of an AppDef that mean nothing here: each is named, with the known key that its author may have meant. Pure."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple

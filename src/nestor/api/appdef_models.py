@@ -4,8 +4,6 @@ Every key that the KNS tutorial documents is here, with what it means to Nestor.
 `parameters` are read where they become a plan (`nestor.apps.steps`).
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ Kubernetes mostly run with the next, so the nearest newer one is taken, and the 
 asks for is a user's own and recent wish: there, another version is never taken.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """How a backend is reached: one that speaks the interLink protocol, or another Kubernetes cluster."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints

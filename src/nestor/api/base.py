@@ -1,7 +1,5 @@
 """What all our resources share: types of fields, and Kubernetes's extensions of OpenAPI schemas. Without Pydantic."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from nestor.api.data import Limits, field, part

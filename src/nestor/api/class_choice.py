@@ -1,7 +1,5 @@
 """Which class a job has. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nestor.api import labels

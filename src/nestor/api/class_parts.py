@@ -1,7 +1,5 @@
 """Parts of a class: nested clusters, images, the namespaces of jobs, and the network."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -6,8 +6,6 @@ A new condition of a job is decided before `Ready`, which stays last. It also ne
 refused jobs get theirs in `operator/job/refused.py`. Only stages have events and a line in the clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Builds CustomResourceDefinitions from the models. `python -m nestor.api.crd FOLDER` writes them, and the chart's copies."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field

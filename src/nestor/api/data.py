@@ -5,8 +5,6 @@ what the API server has checked by those schemas; it does so by `read`, without 
 such a process.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import types

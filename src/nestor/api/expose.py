@@ -1,7 +1,5 @@
 """How targets of jobs are exposed: what a class says, and what a job wishes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

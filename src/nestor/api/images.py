@@ -1,7 +1,5 @@
 """Which images a class allows, by a list of registries and paths, and with which Secret an app image is pulled. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import NamedTuple
 

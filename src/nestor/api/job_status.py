@@ -1,7 +1,5 @@
 """What the operator observed of a job: the status of a NestedAppJob."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, create_model

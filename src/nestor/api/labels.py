@@ -1,7 +1,5 @@
 """All labels, annotations and finalizers of Nestor, with their meaning; they are spelled out nowhere else."""
 
-from __future__ import annotations
-
 GROUP = "nestor.dev"
 
 MANAGED_BY = "app.kubernetes.io/managed-by"

@@ -1,7 +1,5 @@
 """What the models of all our resources share: camelCase in YAML, and parts that several of them have."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints

@@ -3,8 +3,6 @@
 The same input always gives the same name, so every reconcile finds what an earlier one created.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """The application that a job runs: its own, or a `NestedApp`: an entry of the catalog that admins write and jobs name."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """`NestedAppJob`: run this app, once, in a nested cluster of its own; without an app, just the cluster."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """`NestedClass`: the admins' policy for nested clusters, and what it comes to over what its profile says. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 

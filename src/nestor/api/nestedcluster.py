@@ -1,7 +1,5 @@
 """`NestedCluster`: the nested K3s cluster of a job, as the operator tells it to the cluster's syncer. Users do not write it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -4,8 +4,6 @@ A typed model would drop fields that it does not know, but a syncer must carry t
 clients write null, so these functions treat every part as possibly missing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 Object = dict[str, Any]

@@ -1,7 +1,5 @@
 """What a NestedCluster's status says of its run, its outcome and its gangs, which the syncer reads and writes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from nestor.api.base import list_map

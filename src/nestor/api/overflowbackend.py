@@ -1,7 +1,5 @@
 """`OverflowBackend`: a place outside the host cluster where pods can run; it appears in the host cluster as virtual nodes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """Regular expressions of admins for texts of tenants. Rust's engine runs them: its time grows with the text, and no faster."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema

@@ -1,7 +1,5 @@
 """Where pods may run: what a class says in addition to `Placement`, what a job wishes, and what Kueue has assigned."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What a pod's status says about why it does not run yet. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from nestor.api import conditions

@@ -1,7 +1,5 @@
 """What several resources have: when a job has succeeded, what to do when its application failed, address ranges."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from nestor.api.base import Cidr, ObjectName, Quantity, rule, rules

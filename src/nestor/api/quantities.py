@@ -1,7 +1,5 @@
 """Kubernetes quantities: `500m`, `2`, `512Mi`."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Turns a pydantic model into a structural OpenAPI v3 schema for CustomResourceDefinitions: inlined, without unions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import TypeAdapter

@@ -1,7 +1,5 @@
 """Taints that pods tolerate, as kubectl writes taints: `key`, `key=value`, each perhaps with `:Effect`; `*` for all keys."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from nestor.api.base import checked

@@ -1,7 +1,5 @@
 """Times in Kubernetes' format: RFC 3339, whole seconds, UTC; and durations as people write them."""
 
-from __future__ import annotations
-
 import datetime
 import re
 

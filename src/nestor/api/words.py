@@ -1,7 +1,5 @@
 """Words and numbers of the resources, for code that needs no model: importing the models takes longer than most commands."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 VERSION = "v1alpha1"

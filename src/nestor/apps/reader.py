@@ -3,8 +3,6 @@
 A fault is one sentence on standard output, which Kubernetes copies into the pod's status, and an exit code that tells its kind.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import json

@@ -4,8 +4,6 @@ It listens on loopback, where only the containers of its own pod are, and has no
 that the admin has listed. What these may do is the API server's to say.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import logging

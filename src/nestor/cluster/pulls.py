@@ -4,8 +4,6 @@ A pod's pull Secrets are for all of its images, and some of Nestor's pods mount 
 credentials for Nestor's images only, whatever else the Secrets of the operator's namespace give access to.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """What Prometheus is told of the operator: read from its caches when it asks. No label has a value that users choose."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 Guests do not know each other. What two of them need is below them: in `admission`, `lifecycle` or `world`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -4,8 +4,6 @@ It only says which one. How the object is now, the caches know (`world/context`)
 of what was deleted while its watch was broken, and has no place for what the operator itself has written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass

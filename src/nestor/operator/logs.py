@@ -1,7 +1,5 @@
 """The operator's log: in JSON, each line of a pass has the object that the pass is about, as fields."""
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import json

@@ -1,7 +1,5 @@
 """`nestor operator`: the process, of which one works while the others stand by; and what helm runs beside it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

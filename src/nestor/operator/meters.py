@@ -1,7 +1,5 @@
 """What the operator counts, for Prometheus. No label has a value that users choose."""
 
-from __future__ import annotations
-
 import functools
 
 import prometheus_client

@@ -4,8 +4,6 @@ What counts as a result, and how long the pauses are, is decided by the modules 
 `admission.reader_pod`); what they share is here.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The operator's settings, each with the flag and the variable of its environment that give it."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import ipaddress

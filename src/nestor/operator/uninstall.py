@@ -3,8 +3,6 @@
 Without an operator, nobody removes the finalizers of jobs and backends, nor the namespaces of jobs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

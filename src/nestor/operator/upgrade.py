@@ -1,7 +1,5 @@
 """`nestor operator upgrade`: what helm runs before it upgrades the chart, because it never changes what is in `crds/`."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """How events flow: informers and kopf → keys → queue → reconcilers. If any part fails, all of it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import logging

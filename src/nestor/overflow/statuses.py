@@ -1,7 +1,5 @@
 """The statuses of containers, as backends tell them: only what a kubelet sets, with texts cut. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

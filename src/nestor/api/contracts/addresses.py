@@ -1,8 +1,6 @@
 """Addresses that no job may reach, whoever closes them: the network policies for its pods, the runner for its
 downloads, the operator for its notices."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A nested cluster: its DNS domain, and the keys of the Secret that gives its own processes access to it."""
 
-from __future__ import annotations
-
 DOMAIN = "cluster.local"
 API_PORT = 6443
 """Port of the API server in its pod."""

@@ -1,7 +1,5 @@
 """The reader: the operator creates its pod, and reads the AppDef from its log and any failure from its exit code."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 IMAGE_FOLDER = "/app"

@@ -1,7 +1,5 @@
 """The runner: the operator creates its pod and reads its exit code; the syncer reads the record that it writes."""
 
-from __future__ import annotations
-
 import signal
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """The syncer: the operator runs its container in the server pod and probes it; the nested API server calls its kubelet API."""
 
-from __future__ import annotations
-
 from nestor.api.contracts import cluster
 
 ACCESS_FOLDER = "/etc/nestor/access"

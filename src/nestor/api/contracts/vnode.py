@@ -1,7 +1,5 @@
 """The process of a backend's virtual nodes: the operator runs it, makes its Nodes, and approves its certificates."""
 
-from __future__ import annotations
-
 BACKEND_FLAG = "--backend"
 """`nestor vnode --backend NAME`: the OverflowBackend that it serves."""
 NAMESPACE_VARIABLE = "POD_NAMESPACE"

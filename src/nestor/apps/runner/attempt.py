@@ -1,7 +1,5 @@
 """What the runner's parts speak of: an attempt of a step, its outcome, what goes wrong in it, and time."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """One command: without a shell, its output in lines, its time and what it uses limited, and nothing of it left afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

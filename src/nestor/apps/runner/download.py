@@ -4,8 +4,6 @@ What is checked is what is used: the connection goes to the addresses that were 
 Proxies of the environment are not used: behind one, no address could be checked.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import socket

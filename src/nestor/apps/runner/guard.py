@@ -1,7 +1,5 @@
 """What an attempt uses, and may: it is stopped with a reason before the kernel or kubelet kill the pod without one."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """What a kustomization would fetch from elsewhere: kustomize downloads bases itself, by git or HTTP, without any rules."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`nestor runner`: loads the plan, waits for the nested API, runs the steps. Its exit code is its result."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

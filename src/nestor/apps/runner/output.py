@@ -1,7 +1,5 @@
 """A command's output: whole lines as they come, bounded in length and amount, the last ones kept."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Callable

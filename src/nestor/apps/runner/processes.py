@@ -4,8 +4,6 @@ The runner is process 1 of its pod, or a subreaper: a process whose parent ended
 group and its session is still found below the runner.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

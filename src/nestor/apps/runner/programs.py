@@ -1,7 +1,5 @@
 """The commands of steps: `kubectl apply`, `helm upgrade`, and scripts, which are run by their own `#!` line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import urlsplit

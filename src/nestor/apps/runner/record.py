@@ -1,7 +1,5 @@
 """The run's record: one ConfigMap of the nested cluster, written at each transition before the runner goes on."""
 
-from __future__ import annotations
-
 import uuid
 
 from nestor.api.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE, RECORD_OWNER_KEY

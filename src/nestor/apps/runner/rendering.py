@@ -1,7 +1,5 @@
 """Templates with parameters, rendered in a process of their own: what a template asks for may take for ever, or all memory."""
 
-from __future__ import annotations
-
 import json
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """The run: each step's attempts, in order, each transition recorded before the next thing happens."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

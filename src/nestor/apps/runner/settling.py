@@ -6,8 +6,6 @@ second is it repeated, uncounted, once the controllers run: no step fails becaus
 repeated without being asked for, so scripts wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nestor.api.contracts.cluster import READY_PATH, ROOT_CA

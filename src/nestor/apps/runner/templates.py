@@ -1,7 +1,5 @@
 """A step's `path` → the file or folder below the templates folder; never anything outside of it, links included."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from pathlib import Path

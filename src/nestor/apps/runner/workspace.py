@@ -1,7 +1,5 @@
 """Where steps work: the templates, a copy of them for each attempt of a script, and a fresh folder for each attempt."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

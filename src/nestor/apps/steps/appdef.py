@@ -1,7 +1,5 @@
 """`nested_kubernetes` of an AppDef command → plan. All faults are reported together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

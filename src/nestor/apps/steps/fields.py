@@ -1,7 +1,5 @@
 """Reads the keys of one dictionary of an AppDef; faults are collected, not raised."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The `helm` step, an extension of ours: a chart of the image or a remote one, installed or upgraded as a release."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -6,8 +6,6 @@ Another type is taken as text, with a warning. Keys: `required`, `value` (the de
 something to a command line or a form (`FORM_KEYS`) is left alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

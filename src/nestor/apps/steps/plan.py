@@ -1,7 +1,5 @@
 """The plan: what the runner does, step by step, as `plan.json` carries it from the operator to the runner's pod."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ A template sees the command's parameters by their names and as `parameters['any 
 `job.namespace`, `job.host`, `job.url`. A line that holds only a `{% … %}` leaves nothing behind; line ends stay what they are.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex

@@ -2,8 +2,6 @@
 where it leads.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import ipaddress

@@ -4,8 +4,6 @@ A run is the runner's memory: what it says Succeeded is never run again while it
 (again) on resume.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The types of steps, a row each: what an entry of `templates` means. How it is executed: `nestor.apps.runner.types`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One parameter's type and limits, and whether a value conforms. Numbers may be strings, as JARVICE's forms send them."""
 
-from __future__ import annotations
-
 import dataclasses
 import decimal
 import fnmatch

@@ -1,7 +1,5 @@
 """Shell completion of names: asked from the cluster with a short time-out; without an answer there are no completions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable

@@ -3,8 +3,6 @@
 Results go to standard output, alone, so that scripts can take them; progress, notes and problems go to standard error.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass

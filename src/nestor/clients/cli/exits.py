@@ -1,7 +1,5 @@
 """Exit codes, for scripts, and the one exception that ends a command with a sentence."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable

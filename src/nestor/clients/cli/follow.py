@@ -1,7 +1,5 @@
 """Following a job until it is ready or has ended: a watch delivers its states, each is told once or redrawn in place."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

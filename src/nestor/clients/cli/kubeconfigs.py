@@ -4,8 +4,6 @@ Of what is in the Secret, five fields are used, each of them checked: whoever ma
 kubeconfig can name commands to run and files to read, which client libraries obey on the machine of whoever opens it.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """More time for a job: what puts off its end, or its deletion after that."""
 
-from __future__ import annotations
-
 from nestor.api.class_choice import read_effective
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.clients.cli.exits import Code, Failure

@@ -1,7 +1,5 @@
 """The lines of a pod's log, and which of them are wanted."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass

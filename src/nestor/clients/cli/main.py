@@ -1,7 +1,5 @@
 """`nestor`: all commands in one place, in the order in which a user meets them."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

@@ -1,7 +1,5 @@
 """From what a user typed to a NestedAppJob or NestedApp. Pure; the AppDef stays as it is, to the letter."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A way into a nested cluster from the user's machine: its address if that is reachable, otherwise a kubectl tunnel."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Options and arguments of the commands."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Printing objects and tables in the formats of `-o`."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

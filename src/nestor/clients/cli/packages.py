@@ -1,7 +1,5 @@
 """A chart, a manifest or a kustomization as an application: `nestor run` writes the AppDef that it needs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Asking for a job's page as a browser on this machine would."""
 
-from __future__ import annotations
-
 import asyncio
 from urllib.parse import urlsplit
 

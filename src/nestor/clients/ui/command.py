@@ -1,7 +1,5 @@
 """`nestor ui`: serve the page on this machine, for this user, until they press Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import webbrowser

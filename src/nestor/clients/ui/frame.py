@@ -1,7 +1,5 @@
 """What all pages are made of: templates, errors as pages, and live parts."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

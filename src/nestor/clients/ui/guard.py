@@ -6,8 +6,6 @@ cookies to all ports of a host, and the links that they open are in the list of 
 be this user's own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import os

@@ -1,7 +1,5 @@
 """The page's server: which path leads where, and how long it lives."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -3,8 +3,6 @@
 One watch for each list of objects, however many tabs look at it, and none when nobody does.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

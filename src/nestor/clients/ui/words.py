@@ -1,7 +1,5 @@
 """What the API server refuses, in words for people who do not know Kubernetes. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Combines what the user wrote with what the class allows: an admitted job, or a refusal that says what is allowed. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where a job's AppDef comes from (the job itself, the catalog, or the app image) and how it is stored. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The catalog: reports in each NestedApp's status whether jobs can run it, by the same rules that apply to jobs."""
 
-from __future__ import annotations
-
 import contextlib
 
 from nestor.api import conditions

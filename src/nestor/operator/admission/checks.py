@@ -4,8 +4,6 @@ The chart's access-policy.yaml asks whoever writes an object for the right. Here
 the API server knows only the classes of the moment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Copies inputs into the job's namespace: AppDef, templates and pull secret of the user, the TLS secret of the class."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """A job's class and home, which are known before its AppDef; and the exception that refuses a job. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Where the pods of one job may run: what its class says, its machine, and its own wishes as far as they are allowed. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase

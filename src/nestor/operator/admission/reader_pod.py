@@ -1,7 +1,5 @@
 """The reader's pod, which reads the AppDef from an app image: how to build it, and what to do with the existing one. Pure."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

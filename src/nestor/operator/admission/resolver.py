@@ -1,7 +1,5 @@
 """Finds each job's application: in the job, its snapshot, the catalog, or, by a reader's pod, in the app image."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace

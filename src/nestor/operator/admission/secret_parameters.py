@@ -1,7 +1,5 @@
 """Parameters from a Secret of the user, copied into the job's namespace when the job starts."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a job gets with its turn to run, and what it counts for while it runs, in a queue of ours or of Kueue's. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

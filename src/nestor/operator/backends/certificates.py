@@ -5,8 +5,6 @@ backend's own process made it, for a node of that backend. Requests of others fo
 cluster's own kubelets make them.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

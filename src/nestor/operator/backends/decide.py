@@ -2,8 +2,6 @@
 what is left of all, and its own. Pure.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

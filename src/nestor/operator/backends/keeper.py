@@ -1,7 +1,5 @@
 """Makes, changes and removes the virtual nodes of backends."""
 
-from __future__ import annotations
-
 import functools
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence

@@ -3,8 +3,6 @@
 A node belongs to a backend if its label and its owner say so. All others are left alone, whatever their names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What serves a backend: a Deployment in the operator's namespace, with an identity and rights of its own. Pure."""
 
-from __future__ import annotations
-
 from nestor.api import labels, names
 from nestor.api.contracts import addresses, vnode
 from nestor.api.objects import Object, owner_reference

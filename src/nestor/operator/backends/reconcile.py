@@ -1,7 +1,5 @@
 """One pass over one OverflowBackend: its process, its virtual nodes, the operator's part of its status; and its end."""
 
-from __future__ import annotations
-
 import logging
 
 from pydantic import ValidationError

@@ -6,8 +6,6 @@ soon as the operator has deleted the Node, and would get pods and Secrets of the
 certificate is approved, and until the last one has ended.
 """
 
-from __future__ import annotations
-
 import datetime
 import logging
 

@@ -1,7 +1,5 @@
 """The single path that creates and maintains a nested cluster: its namespace, its objects, its keys, its limits."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence

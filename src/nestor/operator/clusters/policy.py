@@ -1,7 +1,5 @@
 """What a nested cluster's pods may do, according to its class and its job."""
 
-from __future__ import annotations
-
 from nestor.api import data
 from nestor.api.allowances import AllowedServices, ArgoCDAccess, ServicesPolicy
 from nestor.api.nestedappjob import NestedAppJobSpec

@@ -1,7 +1,5 @@
 """Deletes a job down to its empty namespace, verifies it, enforces a time limit, and reports what had to be forced or left."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

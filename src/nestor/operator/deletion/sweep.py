@@ -1,7 +1,5 @@
 """Namespaces without a job: they are empty and wait for their controller, or somebody removed our finalizer."""
 
-from __future__ import annotations
-
 import logging
 import time
 

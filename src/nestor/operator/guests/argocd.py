@@ -1,7 +1,5 @@
 """Makes the nested clusters of jobs known to the Argo CD that their class names, and unknown again."""
 
-from __future__ import annotations
-
 import asyncio
 
 from nestor.api import conditions, times

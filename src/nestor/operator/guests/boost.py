@@ -1,7 +1,5 @@
 """Gives back the processor time with which a nested cluster has started."""
 
-from __future__ import annotations
-
 import datetime
 
 from nestor.api import names, pod_status

@@ -4,8 +4,6 @@ The catalog is watched. ConfigMaps and Secrets may only be read by name: they ar
 of their content is kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 

@@ -1,7 +1,5 @@
 """HTTPRoutes in place of Ingresses, for jobs whose class names a Gateway."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ A notice comes to be in the write of the status that brings the condition that i
 a new sink is not told of what was before. After a restart, the first pass over each job hands its own in again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging

@@ -1,7 +1,5 @@
 """What a pass does for a job that is admitted: from its plan to its status."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

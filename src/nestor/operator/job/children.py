@@ -1,7 +1,5 @@
 """Creates and maintains the objects of one admitted job: its nested cluster, the policy for its syncer, and what the job adds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

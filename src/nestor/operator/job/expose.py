@@ -1,7 +1,5 @@
 """The Ingresses of one admitted job, the Services and endpoints behind them, and the network policies for them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The guests, in the order in which each moment asks them. What leaves this list, and its folder, has left the product."""
 
-from __future__ import annotations
-
 from nestor.operator.guest import Guest
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.guests.boost import StartBoost

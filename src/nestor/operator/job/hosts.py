@@ -1,7 +1,5 @@
 """The hosts that jobs claim: by their specs, their last pass and their Ingresses; and which jobs may claim a host."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """`reconcile(job)`: computes the desired state from spec and observed children, from scratch in every pass."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Jobs that are not or no longer admitted, or that have expired: they can still end, be suspended and be deleted."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The runner's pod: how to build it, what to do with the existing one, and doing it."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 from collections.abc import Iterator

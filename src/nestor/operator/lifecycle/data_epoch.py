@@ -1,7 +1,5 @@
 """The data of nested clusters: its identity, how often it was lost, and its deletion, so that the cluster starts empty."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ What cannot be undone (a restart, a deletion) is recorded in the status first an
 at any moment without leaving a decision half done or counting anything twice.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What a job's status remembers about its lifecycle: the only memory, so that any operator can continue from it. Pure."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from dataclasses import dataclass, replace

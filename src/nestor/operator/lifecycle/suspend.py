@@ -1,7 +1,5 @@
 """Suspends a nested cluster, a job's or a user's: stops its pods, then its server if the data is on a volume."""
 
-from __future__ import annotations
-
 import logging
 import math
 import sys

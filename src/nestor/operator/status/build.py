@@ -1,7 +1,5 @@
 """A job's desired status, what holds its pods up, what its user can do, and the events about what changed. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Decides a job's conditions from what is observed. Pure; every line is a row of a table in the tests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, pod_status

@@ -1,7 +1,5 @@
 """Gathers the input of decisions: a job's children, from the caches, and its own status. Sends no requests."""
 
-from __future__ import annotations
-
 import datetime
 
 from nestor.api import names

@@ -1,7 +1,5 @@
 """Writes a job's status: as soon as it is seen, then once per pass if it changed, with notices and events; and a class's."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Sequence

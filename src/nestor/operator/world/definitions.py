@@ -3,8 +3,6 @@
 With older ones, the API server would refuse what the operator writes, and drop what admins write into their classes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

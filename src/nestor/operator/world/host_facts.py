@@ -1,7 +1,5 @@
 """Facts about the host cluster: what nested clusters are built from, what a job's steps must not reach, and changes of both."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import itertools

@@ -3,8 +3,6 @@
 Whoever decides by a spec asks `find_fault` first: a stub is refused, and never read as if its author had left everything out.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What is whose: where the nested cluster of a job lives, who runs the job, and our finalizer on users' objects."""
 
-from __future__ import annotations
-
 import contextlib
 
 from nestor.api import labels, names

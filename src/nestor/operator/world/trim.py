@@ -5,8 +5,6 @@ own labels and annotations. Of the rest: what each function says. Each returns a
 What is trimmed already stays as it is. None raises: what it cannot handle is kept as a stub (see `kept`). Pure.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A pod, and what it needs, as messages of both hops. Pure."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Requests to a backend: limited in time and size, with credentials, and with errors in the words of `providers.base`."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import random

@@ -3,8 +3,6 @@
 No connection leads to a cloud's metadata service, whatever DNS says of the backend's name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import errno

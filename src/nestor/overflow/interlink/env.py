@@ -1,7 +1,5 @@
 """A container's environment, fully resolved: interLink carries names and values only. Pure."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

@@ -1,7 +1,5 @@
 """The volumes of a pod as interLink carries them: ConfigMaps, Secrets, and projected files. Pure."""
 
-from __future__ import annotations
-
 import base64
 import posixpath
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Questions to a backend: about its pods, many at a time, and about itself; and what its answers say."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

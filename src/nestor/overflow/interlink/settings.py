@@ -1,7 +1,5 @@
 """How to reach one interLink backend, and with which credentials. The caller has read all Secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ peers, only those that are available count, and each resource is summed. NuNet's
 counts GPUs of an absent one, so sums are used only where no peers are told.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

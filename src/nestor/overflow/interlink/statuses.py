@@ -5,8 +5,6 @@ that it has forgotten. Whether a container that has ended may run again only tim
 pod's `restartPolicy`.
 """
 
-from __future__ import annotations
-
 import datetime
 
 from nestor.api import times

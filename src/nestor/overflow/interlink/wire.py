@@ -3,8 +3,6 @@
 They are read leniently in what they leave out (Go writes null for empty lists), and strictly in what they contain.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field

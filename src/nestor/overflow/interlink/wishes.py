@@ -1,7 +1,5 @@
 """Which annotations a plugin gets. It may run what they say as its own user, outside the container. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pydantic import TypeAdapter, ValidationError

@@ -4,8 +4,6 @@ It is placed by that cluster's scheduler, among the machines of the shape whose 
 done its work in the host cluster stays behind: node, tolerations, affinities, priority, service account.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The other cluster: one client, one watch of the backend's pods, and its errors in the words of `providers.errors`."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

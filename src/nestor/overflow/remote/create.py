@@ -4,8 +4,6 @@ A pod that needs copies has a scheduling gate until it has them: they belong to 
 was left behind is known by its gate not to have run; the next attempt goes on with it.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 

@@ -1,7 +1,5 @@
 """The provider: host pods as pods of another cluster. A pod's identity there is the UID of its host pod."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 The virtual node checks it, and takes only what a kubelet sets.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from typing import Any

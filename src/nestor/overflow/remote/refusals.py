@@ -1,7 +1,5 @@
 """What a pod in another cluster cannot have: each such field is named before anything is sent. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """Which cluster a backend is, and how it is reached. The caller has read all Secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

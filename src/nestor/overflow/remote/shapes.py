@@ -5,8 +5,6 @@ away which do not use those. They count to it as long as they are ready and take
 because a shape that is gone takes its node and the pods on it with it. Nodes with any other taint are reserved for somebody else.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Changes of a host pod as patches of its pod in another cluster. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api import labels as marks

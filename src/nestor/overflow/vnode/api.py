@@ -1,7 +1,5 @@
 """The kubelet API of all virtual nodes: one server, one certificate."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable

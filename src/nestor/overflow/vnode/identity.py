@@ -4,8 +4,6 @@ They are asked for by CertificateSigningRequests as this process's ServiceAccoun
 renewed before they end.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import datetime

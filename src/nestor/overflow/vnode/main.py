@@ -1,7 +1,5 @@
 """The process: what it starts, in which order, how it exits, and what probes and metrics hear of it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

@@ -1,7 +1,5 @@
 """The virtual nodes of this process: one set of parts for each, begun and ended as the operator makes and removes them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one way to begin anew: the process ends, and its container starts again within a second. Pods run on meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 
 from nestor.kube import Api, ApiError, kinds

@@ -1,7 +1,5 @@
 """The settings of the process, from the environment and the command line."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from dataclasses import dataclass

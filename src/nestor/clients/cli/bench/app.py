@@ -1,7 +1,5 @@
 """The app that is measured: a web server of one pod, for jobs and for the floor, without metadata. Pure."""
 
-from __future__ import annotations
-
 import json
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """What measured times come to: percentiles, and ratios to the same app without Nestor, the floor. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 Figures = dict[str, dict[str, float]]

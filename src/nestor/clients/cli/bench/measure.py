@@ -1,7 +1,5 @@
 """Apps that are timed, by watches: from their creation until they answer, and from their deletion until they are gone."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

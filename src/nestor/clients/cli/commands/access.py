@@ -1,7 +1,5 @@
 """`nestor kubeconfig | exec | shell`: into a job's nested cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

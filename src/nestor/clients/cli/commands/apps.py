@@ -1,7 +1,5 @@
 """`nestor apps`: the catalog, and what one application of it takes."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated, Any
 

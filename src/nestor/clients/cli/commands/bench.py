@@ -1,7 +1,5 @@
 """`nestor bench`: how long jobs take in this cluster, beside the same app without Nestor."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`nestor convert`: an AppDef becomes a NestedAppJob or a NestedApp, the AppDef itself untouched."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`nestor events`: what was reported of a job."""
 
-from __future__ import annotations
-
 import datetime
 
 from rich.text import Text

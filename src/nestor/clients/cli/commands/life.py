@@ -1,7 +1,5 @@
 """`nestor suspend | resume | extend | rerun | delete`: a job's life, changed by its user."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`nestor list`: jobs, once or as they change."""
 
-from __future__ import annotations
-
 import datetime
 from contextlib import aclosing
 from typing import Annotated, NoReturn

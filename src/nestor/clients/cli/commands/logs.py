@@ -1,7 +1,5 @@
 """`nestor logs`: the output of a job's steps, or of one of its pods."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing

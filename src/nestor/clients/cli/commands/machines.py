@@ -1,7 +1,5 @@
 """`nestor machines`: what the user's jobs can run on."""
 
-from __future__ import annotations
-
 from nestor.api.class_choice import find_default, read_effective
 from nestor.api.objects import Object
 from nestor.clients.cli import console, options, output, session

@@ -1,7 +1,5 @@
 """`nestor run` and `nestor cluster create`: make a job, with or without an application, and follow it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets

@@ -1,7 +1,5 @@
 """`nestor status | wait | open`: one job, its end, and its page."""
 
-from __future__ import annotations
-
 import webbrowser
 from enum import StrEnum
 from typing import Annotated

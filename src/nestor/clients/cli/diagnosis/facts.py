@@ -1,7 +1,5 @@
 """Reads the facts for a diagnosis. What the user has no permission to read is None, as opposed to empty."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field

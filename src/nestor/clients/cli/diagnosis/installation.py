@@ -1,7 +1,5 @@
 """Is this installation able to run jobs? Facts → findings, in the order in which one would repair them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

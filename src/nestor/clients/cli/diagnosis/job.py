@@ -1,7 +1,5 @@
 """What is wrong with one job, and what to do: its status, its pods, its namespace's warnings. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api import conditions as words

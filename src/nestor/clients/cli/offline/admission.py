@@ -1,7 +1,5 @@
 """What the operator would say of AppDefs and jobs, by its own rules and decisions, as far as files can tell. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

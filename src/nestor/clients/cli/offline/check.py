@@ -1,7 +1,5 @@
 """A document → what is wrong with it, by the rules that its kind has in the cluster. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

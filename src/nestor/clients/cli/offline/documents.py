@@ -1,7 +1,5 @@
 """Files of YAML or JSON documents, read by PyYAML and Python's `json`, within bounds."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ Where somebody names a folder, such files lie beside resources and are left out,
 is to be checked, and cannot be.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Iterator

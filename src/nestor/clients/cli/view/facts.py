@@ -1,7 +1,5 @@
 """A job's status and its pods', read for people: their state, how they ended, which line of an error says most. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """One job as a page: what it is, its stages, its steps, its targets. Pure; the same for a terminal and for a file."""
 
-from __future__ import annotations
-
 import datetime
 
 from rich.console import Group, RenderableType

@@ -1,7 +1,5 @@
 """A job's states as lines for a person who is waiting for it, each told once. Pure."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, field

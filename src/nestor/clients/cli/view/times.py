@@ -1,7 +1,5 @@
 """Times and durations, as people write them."""
 
-from __future__ import annotations
-
 import datetime
 
 from nestor.api.times import read

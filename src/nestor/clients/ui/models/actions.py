@@ -1,7 +1,5 @@
 """What can be done with a job now, and when it ends and is deleted. Pure."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import dataclass
 

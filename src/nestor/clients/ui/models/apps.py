@@ -1,7 +1,5 @@
 """The catalog as cards, and what its applications can be told. Pure."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Jobs as rows of a list, with their addresses, and who made and keeps them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

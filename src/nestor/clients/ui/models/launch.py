@@ -1,7 +1,5 @@
 """What the form for a new job offers, and the job that it makes. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A job's pods by place, and why some of them wait. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A job's state in a word, its stages as a time line, and its steps. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a user does with a job: suspend, resume, run again, put off its end, delete."""
 
-from __future__ import annotations
-
 from aiohttp import web
 
 from nestor.api import labels

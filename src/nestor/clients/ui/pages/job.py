@@ -1,7 +1,5 @@
 """One job: what happened to it, where its pods are, and what it was given."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 

@@ -1,7 +1,5 @@
 """The form for a new job of an application, and what becomes of it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets

@@ -1,7 +1,5 @@
 """The catalog, applications as cards with their icons; and the jobs of a namespace, or of all."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """The output of a job's steps and pods, and more of it as it comes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 

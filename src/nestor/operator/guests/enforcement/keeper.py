@@ -1,7 +1,5 @@
 """Probes the host: once at the start and seldom afterwards; and says condition `NetworkEnforced` of all classes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

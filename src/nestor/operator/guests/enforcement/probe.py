@@ -3,8 +3,6 @@
 `listen` accepts connections at three ports; `call ADDRESS` tries them; its exit code says which work.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import ipaddress

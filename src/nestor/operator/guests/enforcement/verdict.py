@@ -1,7 +1,5 @@
 """What is known of the host's enforcement of network policies, and what classes and jobs say about it. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from nestor.api import conditions, pod_status

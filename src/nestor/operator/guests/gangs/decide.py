@@ -4,8 +4,6 @@ Nothing is reserved for a gang that waits, so no gang can keep another from star
 have what they request; then the others come, oldest first, each as a whole or not at all.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

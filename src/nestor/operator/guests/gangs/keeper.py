@@ -3,8 +3,6 @@
 Nodes and pods of the host are listed only while a complete gang waits for room, and not kept: most clusters never have one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

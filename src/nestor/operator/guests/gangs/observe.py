@@ -1,7 +1,5 @@
 """Gangs as they are: what is kept of nodes and pods, what was decided of them before, and the places they may go to. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Watches the version of Kueue's API that the host serves, and its Workloads, and lets jobs run or wait as Kueue says."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a job needs, as Kueue counts it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 

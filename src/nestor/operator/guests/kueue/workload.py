@@ -1,7 +1,5 @@
 """Kueue's Workload of a job: what is kept of it, how it is made, what Kueue says by it, and what is answered. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from nestor.api import conditions, labels, names

@@ -1,7 +1,5 @@
 """Makes, adopts and deletes the Workloads of jobs, reads what Kueue has admitted, and tells it what became of jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from nestor.api import conditions, labels

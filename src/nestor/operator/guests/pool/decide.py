@@ -1,7 +1,5 @@
 """Which clusters of the pools go, and for which class the next one is made. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

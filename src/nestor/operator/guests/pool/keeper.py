@@ -1,7 +1,5 @@
 """Keeps the pools of all classes filled, and gives their clusters to jobs."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import secrets

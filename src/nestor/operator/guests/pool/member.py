@@ -4,8 +4,6 @@ The job's status says which one it gets, and that the job has started; then the 
 if it has changed since, say whose it is. Whatever happens after the first, the next pass over the job goes on with the second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import replace
 

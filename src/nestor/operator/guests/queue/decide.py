@@ -1,7 +1,5 @@
 """Who starts next, and what the others are told that they wait for: first come, first served. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass

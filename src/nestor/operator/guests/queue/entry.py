@@ -1,7 +1,5 @@
 """What a job's place is, by its own record alone: its status survives any operator. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal

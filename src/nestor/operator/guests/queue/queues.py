@@ -1,7 +1,5 @@
 """The queues of all classes: who runs, who waits, whom a change concerns, and what passes over jobs are told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

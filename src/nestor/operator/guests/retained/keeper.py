@@ -4,8 +4,6 @@ restart, and the PersistentVolumes and VolumeSnapshotContents stay.
 No job begins while those of its namespace have left too much: who may create and delete jobs could fill the storage of all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -5,8 +5,6 @@ the nested cluster had had it and lost its data: the syncer gives it to the nest
 claims stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ A process has one backend, and imports what that takes.
 """
 # ruff: noqa: PLC0415
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii

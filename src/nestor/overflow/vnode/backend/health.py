@@ -1,7 +1,5 @@
 """Whether the backend answers. Everything that calls it tells the result here."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

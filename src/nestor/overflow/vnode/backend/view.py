@@ -1,7 +1,5 @@
 """The OverflowBackend that this process serves: what it asks for, and what this process writes into its status."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

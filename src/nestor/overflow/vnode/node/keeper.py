@@ -1,7 +1,5 @@
 """Keeps one virtual Node: its status always, its Lease only while the backend answers."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

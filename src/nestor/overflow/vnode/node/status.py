@@ -1,7 +1,5 @@
 """Builds the status of a virtual Node. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

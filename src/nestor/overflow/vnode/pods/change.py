@@ -1,7 +1,5 @@
 """Carries later changes of host pods to the backend: labels, annotations, images, deadlines, debug containers, resources."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

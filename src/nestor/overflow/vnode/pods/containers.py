@@ -1,7 +1,5 @@
 """The status of one container: what a backend says of it, as far as API servers accept that after what they have. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nestor.api import times

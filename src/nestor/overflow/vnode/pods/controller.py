@@ -1,7 +1,5 @@
 """The queues for pods: a change in the host cluster or at the backend queues its UID. Creations have a queue of their own."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Awaitable, Callable

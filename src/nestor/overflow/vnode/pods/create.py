@@ -1,7 +1,5 @@
 """Sends pods to the backend, or says why that is not possible."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from dataclasses import replace

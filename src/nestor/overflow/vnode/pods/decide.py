@@ -1,7 +1,5 @@
 """Decides what to do about a host pod on a virtual node. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """One pod of a virtual node, with what this process remembers of it."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 At backends that can, what pods were given is kept up to date: tokens expire, and mounted files follow their ConfigMaps.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -4,8 +4,6 @@ The OverflowBackend's status says which pods should have ended, so that the next
 is gone is known to nobody else, unless the backend can list its pods. What ends in time is never written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

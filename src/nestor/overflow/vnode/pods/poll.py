@@ -1,7 +1,5 @@
 """Asks the backend about all of its pods, in one call per period."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """All pods of all virtual nodes of this process, by UID."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

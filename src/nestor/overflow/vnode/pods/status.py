@@ -5,8 +5,6 @@ that API servers accept, since they refuse a status as a whole. Addresses of pod
 reaches them, and a made-up one would get the traffic of Services.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from nestor.api import conditions

@@ -4,8 +4,6 @@ Most pods are kept as they are, but for what nobody reads. Of a large one, only 
 it is sent. A very large one is not sent.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

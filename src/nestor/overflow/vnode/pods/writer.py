@@ -1,7 +1,5 @@
 """Writes the status of host pods, and events about them, as the node that they are on."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Literal
