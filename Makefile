@@ -198,7 +198,7 @@ sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE 
 .PHONY: release
 release: $(VENV)/.ready ## Make all files of a release from a clean checkout, in FOLDER (below the cache); publishes nothing (WHAT="chart single schemas")
 	@command -v helm >/dev/null || $(RUN) -m devcluster.build binaries
-	@rm -rf "$(RELEASE)"
+	@$(if $(FOLDER),,rm -rf "$(RELEASE)")
 	@NO_MKDOCS_2_WARNING=1 $(RUN) -m devcluster.release "$(RELEASE)" $(WHAT)
 
 RELEASE = $(or $(FOLDER),$(NESTOR_CACHE)/release)

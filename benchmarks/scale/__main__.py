@@ -22,18 +22,18 @@ from tests.integration.operator.world import build_job
 from tests.waiting import comes_true
 
 NAMESPACES, TOGETHER = 20, 10
+NEW, PER_MINUTE = 60, 20
+"""Jobs that come when all is quiet, and their pace."""
 MEGABYTES, IDLE_SHARE, STATUS_SECONDS = 400.0, 0.15, 2.0
 QUIET_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many jobs there are, and how many come at which pace when all is quiet."""
+    """How many jobs there are when it is measured."""
 
     running: int
     suspended: int
-    new: int
-    per_minute: float
 
 
 class Site:
@@ -129,26 +129,20 @@ async def _measure(site: Site, players: Players, size: Size) -> list[Goal]:
     idle, idle_server = ((now - then) / QUIET_SECONDS for now, then in zip(site.read(), (busy, server), strict=True))
     memory = site.memory
     requests = counted["requests"] / QUIET_SECONDS
-    requests = counted["requests"] / QUIET_SECONDS
     print(f"nothing happens: operator {memory:.0f} MB, {idle:.1%} of a core, {requests:.1f} requests a second")
     print(f"  API server {idle_server:.1%} of a core")
 
     site.told.clear()
-    for number in range(size.new):
+    for number in range(NEW):
         await site.create("new", number)
-        await asyncio.sleep(60 / size.per_minute)
-    await comes_true(lambda: len(site.told) == size.new)
+        await asyncio.sleep(60 / PER_MINUTE)
+    await comes_true(lambda: len(site.told) == NEW)
     last = sorted(site.told.values())
-    print(f"{size.per_minute:g} new jobs a minute: first status {_describe(last)}")
+    print(f"{PER_MINUTE} new jobs a minute: first status {_describe(last)}")
     return [
         Goal(f"operator's memory with {size.running} jobs", memory, MEGABYTES, "MB"),
         Goal("operator's share of a core when nothing happens", idle, IDLE_SHARE),
-        Goal(
-            f"first status at {size.per_minute:g} new jobs a minute, p99",
-            cut(last, 99) if last else math.nan,
-            STATUS_SECONDS,
-            "s",
-        ),
+        Goal(f"first status at {PER_MINUTE} new jobs a minute, p99", cut(last, 99) if last else math.nan, STATUS_SECONDS, "s"),
     ]
 
 
@@ -162,8 +156,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__)
     parser.add_argument("--running", type=int, default=1000)
     parser.add_argument("--suspended", type=int, default=5000)
-    parser.add_argument("--new", type=int, default=60)
-    parser.add_argument("--per-minute", type=float, default=20)
     found = parser.parse_args()
     missed = report(asyncio.run(measure(Size(**vars(found)))))
     return 1 if missed else 0

@@ -49,7 +49,7 @@ def test_the_schema_knows_every_value_and_no_others() -> None:
     schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
     given = yaml.safe_load(values.VALUES.read_text())
     assert schema["properties"].keys() - {"global"} == given.keys()
-    for section in ("image", "serviceAccount", "crds", "operator", "vnodes", "uninstall", "catalog", "portal"):
+    for section in ("image", "crds", "operator", "vnodes", "uninstall", "catalog", "portal"):
         known = schema["properties"][section]
         assert known["additionalProperties"] is False
         assert known["properties"].keys() == given[section].keys()

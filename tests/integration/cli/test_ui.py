@@ -327,9 +327,16 @@ async def test_a_job_is_suspended_resumed_run_again_extended_and_deleted(page: P
     assert (await read())["spec"].get("suspend") is False
     assert await page.post(f"{path}/rerun") == (303, f"{path}?said=rerun")
     assert (await read())["metadata"]["annotations"][labels.RERUN]
-    assert await page.post(f"{path}/extend", {"field": "stop", "by": "2", "unit": "hours"}) == (303, f"{path}?said=extended")
+    assert await page.post(f"{path}/extend", {"field": "activeDeadlineSeconds", "by": "2", "unit": "hours"}) == (
+        303,
+        f"{path}?said=extended",
+    )
     assert (await read())["spec"]["activeDeadlineSeconds"] == 3600 + 7200
-    for wrong in ({"field": "stop", "by": "x", "unit": "hours"}, {"field": "keep", "by": "1", "unit": "hours"}, {}):
+    for wrong in (
+        {"field": "activeDeadlineSeconds", "by": "x", "unit": "hours"},
+        {"field": "keep", "by": "1", "unit": "hours"},
+        {},
+    ):
         assert (await page.post(f"{path}/extend", wrong))[0] == 400
     # Nobody is deleted without being asked about, and not instead of another one of the same name.
     assert await page.post(f"{path}/delete") == (303, f"{path}/delete")

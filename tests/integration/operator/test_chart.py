@@ -270,7 +270,7 @@ async def test_nobody_connects_to_the_operator_unless_the_chart_is_told_so(plane
 async def test_names_labels_and_variables_are_the_admins_and_accounts_are_not() -> None:
     """The policies name the accounts."""
     given = ("--set", "fullnameOverride=jobs", "--set", "commonLabels.team=a", "--set", "operator.podLabels.zone=b")
-    more = ("--set-json", 'operator.extraEnv=[{"name":"X","value":"1"}]', "--set-json", 'serviceAccount.annotations={"role":"r"}')
+    more = ("--set-json", 'operator.extraEnv=[{"name":"X","value":"1"}]')
     documents = await render(*given, *more, "--set", "metrics.enabled=true", "--set", "operator.replicas=2")
     assert all(item["metadata"]["labels"]["team"] == "a" for item in documents)
     inside = {(item["kind"], item["metadata"]["name"]) for item in documents if item["kind"] in OF_OPERATOR}
@@ -279,10 +279,6 @@ async def test_names_labels_and_variables_are_the_admins_and_accounts_are_not() 
     template = deployment["spec"]["template"]
     assert {"team": "a", "zone": "b", "app.kubernetes.io/name": "nestor"}.items() <= template["metadata"]["labels"].items()
     assert template["spec"]["containers"][0]["env"][-1] == {"name": "X", "value": "1"}
-    accounts = {
-        item["metadata"]["name"]: item["metadata"].get("annotations") for item in documents if item["kind"] == "ServiceAccount"
-    }
-    assert accounts["nestor"] == {"role": "r"}
     assert template["spec"]["serviceAccountName"] == "nestor"
 
 

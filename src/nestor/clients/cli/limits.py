@@ -6,8 +6,7 @@ from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.view import times
 from nestor.kube import Api, Forbidden, kinds
 
-STOP, KEEP = "stop", "keep"
-FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
+STOP, KEEP = "activeDeadlineSeconds", "ttlSecondsAfterFinished"
 LONGEST = 315_360_000
 """Seconds that the API takes for a deadline."""
 
@@ -19,14 +18,13 @@ async def find_extension(api: Api, job: Object, field: str, seconds: int) -> tup
     """
     most = await _find_most(api, job) if field == STOP else None
     limit = LONGEST if most is None else most
-    name = FIELDS.get(field, field)
-    now = spec_of(job).get(name) if field in FIELDS else None
+    now = spec_of(job).get(field) if field in (STOP, KEEP) else None
     if now is None:
-        raise Failure(f"there is nothing to extend: the job does not set `{name}`", Code.USAGE)
+        raise Failure(f"there is nothing to extend: the job does not set `{field}`", Code.USAGE)
     if limit <= int(now):
         raise Failure(f"the job's class lets it run for {times.short(limit)} at most", Code.USAGE)
     value = min(limit, int(now) + seconds)
-    return {name: value}, value == most
+    return {field: value}, value == most
 
 
 async def _find_most(api: Api, job: Object) -> int | None:

@@ -94,13 +94,13 @@ def base_name(text: str) -> str:
     return name[: NAME_LIMIT - SUFFIX_LENGTH - 1].rstrip("-")
 
 
-def parse_parameters(items: list[str], option: str = "--parameter") -> dict[str, Any]:
+def parse_parameters(items: list[str]) -> dict[str, Any]:
     """`k=v` pairs: numbers and booleans as YAML reads them, all else as text. Raises `Failure`."""
     parameters: dict[str, Any] = {}
     for item in items:
         key, separator, value = item.partition("=")
         if not separator or not key.strip():
-            raise Failure(f"`{option} {item}` must have the form NAME=VALUE", Code.USAGE)
+            raise Failure(f"`--parameter {item}` must have the form NAME=VALUE", Code.USAGE)
         parameters[key.strip()] = _read_value(value)
     return parameters
 

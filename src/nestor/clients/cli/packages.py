@@ -1,6 +1,7 @@
 """A chart, a manifest or a kustomization as an application: `nestor run` writes the AppDef that it needs."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from nestor.api.class_choice import find_default, read_effective
 from nestor.api.objects import Object, owner_reference
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.manifests import base_name, parse_parameters
+from nestor.clients.cli.manifests import base_name
 from nestor.clients.cli.session import Session
 from nestor.kube import ApiError, Forbidden, kinds
 
@@ -62,15 +63,20 @@ def build_appdef(package: Package) -> Object:
 
 
 def _read_values(sets: list[str] | None) -> Object:
-    """A dot in a name leads into a map."""
+    """As Helm reads them: a dot in a name leads into a map, and only whole numbers and booleans are no text."""
     values: Object = {}
-    for name, value in parse_parameters(sets or [], "--set").items():
+    for item in sets or ():
+        name, separator, text = item.partition("=")
+        if not separator or not name:
+            raise Failure(f"`--set {item}` must have the form NAME=VALUE", Code.USAGE)
+        if re.search(r"[\\[\]{}]", item):
+            raise Failure(f"`--set {item}` has a list or a backslash: write an AppDef with `values`", Code.USAGE)
         *path, last = name.split(".")
         inside: dict[str, Any] = values
         for part in path:
             inside[part] = inside[part] if isinstance(inside.get(part), dict) else {}
             inside = inside[part]
-        inside[last] = value
+        inside[last] = json.loads(text) if re.fullmatch(r"true|false|-?(0|[1-9][0-9]*)", text) else text
     return values
 
 

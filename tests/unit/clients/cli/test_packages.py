@@ -24,9 +24,9 @@ LOCAL: Object = {"type": "kubectl", "server_side": True, "path": "manifest.yaml"
         (Package(chart=CHART), "web", {"type": "helm", "chart": CHART}),
         (Package("web", REPO, "1.2"), "web", {"type": "helm", "chart": "web", "repo": REPO, "version": "1.2"}),
         (
-            Package(CHART, sets=["image.tag='2'", "image.pull=true", "replicas=3", "a=b", "a.c=d"]),
+            Package(CHART, sets=["image.tag=1.10", "image.pull=true", "replicas=3", "a=b", "a.c=d"]),
             "web",
-            {"type": "helm", "chart": CHART, "values": {"image": {"tag": "2", "pull": True}, "replicas": 3, "a": {"c": "d"}}},
+            {"type": "helm", "chart": CHART, "values": {"image": {"tag": "1.10", "pull": True}, "replicas": 3, "a": {"c": "d"}}},
         ),
         (Package("https://charts.test/Web-1.2.tgz"), "web-1-2", {"type": "helm", "chart": "https://charts.test/Web-1.2.tgz"}),
         (Package(manifest=URL), "install", {**LOCAL, "format": "url", "path": URL}),
@@ -64,6 +64,15 @@ def test_targets(text: str, expected: Any) -> None:
     assert (first["service_name"], first["service_port"], first["service_namespace"]) == expected
 
 
-def test_a_value_must_have_a_name() -> None:
-    with pytest.raises(Failure, match="`--set x` must have the form NAME=VALUE"):
-        build_appdef(Package(chart=CHART, sets=["x"]))
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("x", "`--set x` must have the form NAME=VALUE"),
+        (r"a\.b=1", "a list or a backslash"),
+        ("x[0]=1", "a list or a backslash"),
+        ("x={a,b}", "a list or a backslash"),
+    ],
+)
+def test_values_that_mean_something_else_to_helm_are_refused(value: str, said: str) -> None:
+    with pytest.raises(Failure, match=said):
+        build_appdef(Package(chart=CHART, sets=[value]))

@@ -34,11 +34,11 @@ def build_server(*, is_hidden: bool = False) -> MemoryApi:
 @pytest.mark.parametrize(
     ("field", "seconds", "is_hidden", "changed", "is_most"),
     [
-        ("stop", 30, False, {"activeDeadlineSeconds": 90}, False),
-        ("stop", 3600, False, {"activeDeadlineSeconds": 100}, True),
-        ("stop", 3600, True, {"activeDeadlineSeconds": 3660}, False),
-        ("stop", 10**12, True, {"activeDeadlineSeconds": 315_360_000}, False),
-        ("keep", 3600, False, {"ttlSecondsAfterFinished": 3605}, False),
+        ("activeDeadlineSeconds", 30, False, {"activeDeadlineSeconds": 90}, False),
+        ("activeDeadlineSeconds", 3600, False, {"activeDeadlineSeconds": 100}, True),
+        ("activeDeadlineSeconds", 3600, True, {"activeDeadlineSeconds": 3660}, False),
+        ("activeDeadlineSeconds", 10**12, True, {"activeDeadlineSeconds": 315_360_000}, False),
+        ("ttlSecondsAfterFinished", 3600, False, {"ttlSecondsAfterFinished": 3605}, False),
     ],
 )
 async def test_a_job_gets_no_more_time_than_its_class_and_the_api_allow_as_far_as_that_can_be_seen(
@@ -53,8 +53,8 @@ async def test_a_job_gets_no_more_time_than_its_class_and_the_api_allow_as_far_a
 @pytest.mark.parametrize(
     ("spec", "field", "said"),
     [
-        ({"activeDeadlineSeconds": 100}, "stop", "at most"),
-        ({}, "keep", "nothing to extend"),
+        ({"activeDeadlineSeconds": 100}, "activeDeadlineSeconds", "at most"),
+        ({}, "ttlSecondsAfterFinished", "nothing to extend"),
         ({}, "suspend", "nothing to extend"),
     ],
 )

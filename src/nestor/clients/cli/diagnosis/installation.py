@@ -193,7 +193,8 @@ def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
 
 
 def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
-    if facts.ingress_classes is None or expose.get("gateway"):
+    has_urls = expose.get("domain") or expose.get("allowedHosts")
+    if facts.ingress_classes is None or expose.get("gateway") or not has_urls:
         return
     known = [item["metadata"]["name"] for item in facts.ingress_classes]
     wanted = expose.get("ingressClassName")

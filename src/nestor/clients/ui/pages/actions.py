@@ -56,7 +56,7 @@ async def ask(request: web.Request, what: str) -> web.Response:
 
 
 async def extend(request: web.Request) -> web.Response:
-    """`POST …/extend`: `field` is `stop` or `keep`, `by` so many of `unit`."""
+    """`POST …/extend`: `field` of its spec, `by` so many of `unit`."""
     visitor, job = await frame.get_job(request)
     posted = await request.post()
     seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
