@@ -60,13 +60,15 @@ def read_auths(secret: Object | None) -> dict[str, Object]:
 
 
 def narrow(found: Collection[Mapping[str, Object]], images: Collection[str]) -> dict[str, Object]:
-    """For each image's repository, the credentials that kubelets would find for it: those of the longest path."""
+    """For each image's repository, the credentials that kubelets would find for it: those of the longest path, and of
+    the last Secret that has some for it.
+    """
     result = {}
     for repository in sorted({_cut_tag(complete(image)) for image in images if image}):
         fit = [(_read_place(place), auth) for auths in found for place, auth in auths.items()]
         fit = [item for item in fit if _covers(item[0], repository)]
         if fit:
-            result[repository] = max(fit, key=lambda item: len(item[0][1]))[1]
+            result[repository] = max(reversed(fit), key=lambda item: len(item[0][1]))[1]
     return result
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from nestor.api.class_choice import find_default, read_effective
 from nestor.api.objects import Object, owner_reference
+from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import base_name
 from nestor.clients.cli.session import Session
@@ -46,6 +47,9 @@ class Package(NamedTuple):
 def build_appdef(package: Package) -> Object:
     """One command with one step. Raises `Failure`."""
     if package.chart:
+        if "://" not in package.chart and not package.repo:
+            hint = f"helm template {package.chart} | nestor run --manifest -"
+            raise Failure("--chart needs a URL, or the name of a chart in --repo", Code.USAGE, hint=hint)
         known = {"chart": package.chart, "repo": package.repo, "version": package.version, "values": _read_values(package.sets)}
         step: Object = {"type": "helm", **{key: value for key, value in known.items() if value}}
     else:
@@ -119,7 +123,10 @@ async def create(opened: Session, job: Object, package: Package, make: Callable[
         raise
     kind, meta = kinds.NESTED_APP_JOB, made["metadata"]
     owner = owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"])
-    await opened.api.patch(kinds.CONFIG_MAP, files["name"], opened.namespace, {"metadata": {"ownerReferences": [owner]}})
+    try:
+        await opened.api.patch(kinds.CONFIG_MAP, files["name"], opened.namespace, {"metadata": {"ownerReferences": [owner]}})
+    except ApiError as error:
+        console.tell_problem(f"ConfigMap '{files['name']}' will stay when the job is deleted: {error.message}")
     return made
 
 

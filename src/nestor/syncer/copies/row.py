@@ -142,7 +142,7 @@ class Row:
             return None
         others, before = self.list_counted(), self.count_parts(copy) if copy is not None else 0
         found = limits.find_surplus(self.kind, len(others)) if copy is None else None
-        total = sum(map(self.count_parts, others))
+        total = sum(map(self.count_parts, others)) if self.kind in limits.MOST_PARTS else 0
         found = found or limits.find_excess_of_parts(self.kind, total, before, self.count_parts(desired))
         if self.is_small:
             found = found or limits.find_excess_of_object(self.kind.name, desired)

@@ -79,11 +79,18 @@ class Kueue(Guest):
         log.info("Kueue is installed: its Workloads are watched, version %s", version)
         informer = Informer(self._context.api, replace(kinds.WORKLOAD, version=version), trim=trim_workload)
         self.watch(informer)
-        await informer.run()
+        await together(informer.run(), self._wake_sent(informer))
 
     def watch(self, informer: Informer) -> None:
         self._informer, self._owned, self.informers = informer, Index(informer, find_owner_uid), (informer,)
         informer.on_change(self._on_change)
+
+    async def _wake_sent(self, informer: Informer) -> None:
+        """Look at jobs that MultiKueue is to send once all Workloads are known: nothing else looks at them again."""
+        await informer.synced.wait()
+        for job in self._context.cache.jobs:
+            if is_managed_elsewhere(job):
+                self._context.wake(kinds.NESTED_APP_JOB, job["metadata"]["name"], job["metadata"]["namespace"])
 
     def _on_change(self, change: Change) -> None:
         namespace, name = change.key

@@ -53,7 +53,7 @@ class Retain(Guest):
         limit = find_limit(policy) if policy else None
         if limit is None and origin is None:
             return None
-        async with self._one_by_one:
+        async with self._one_by_one if origin else contextlib.nullcontext():
             left = await list_retained(api, resolved.namespace)
             chosen = choose_volumes(left, origin, resolved.home) if origin else []
             if origin:
