@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.api.times import now, write
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
@@ -23,12 +23,12 @@ from nestor.operator.backends.decide import (
 )
 from nestor.operator.backends.nodes import Wanted, build_node, find_change, is_of, list_wanted
 from nestor.operator.world.context import Context
-from nestor.operator.world.trim import trim_pod
 
 log = logging.getLogger(__name__)
 
 TOGETHER = 20
 """How many pods are asked to leave at the same time."""
+_META = ("name", "namespace", "uid", "deletionTimestamp")
 NAMED = 4
 """How many of those left behind an event names: its message has a limit."""
 
@@ -173,3 +173,10 @@ def describe_left(node: str, pods: Sequence[Object]) -> list[str]:
     found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
     message = f"node '{node}' was removed before the backend had confirmed the end of these pods, and may still have them: "
     return [message + ", ".join(found[first : first + NAMED]) for first in range(0, len(found), NAMED)]
+
+
+def trim_pod(pod: Object) -> Object:
+    """What it is, whose, and whether it has ended: users write pods, and memory is shared."""
+    meta = {key: value for key, value in pod["metadata"].items() if key in _META}
+    meta["ownerReferences"] = [item for item in owners_of(pod) if item.get("controller")]
+    return {"metadata": meta, "status": {"phase": status_of(pod).get("phase")}}

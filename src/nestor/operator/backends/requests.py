@@ -12,7 +12,7 @@ import logging
 from nestor.api import labels
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
-from nestor.api.times import now, seconds_since, timestamp, write
+from nestor.api.times import now, read, seconds_since, timestamp, write
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.operator.backends.certificates import Known, Verdict, decide_request
 from nestor.operator.backends.nodes import is_of
@@ -117,10 +117,20 @@ class TooManyNames(Exception):
 
 def find_change(data: Object, node: str, backend: str, time: datetime.datetime) -> Object:
     """What changes in the ConfigMap: the name is there until later, and those are gone whose time is over. Pure."""
-    ends = {name: str(value).partition(" ")[::2] for name, value in data.items()}
-    over = {name: None for name, (_, until) in ends.items() if until < write(time)}
+    ends = {name: _read(str(value)) for name, value in data.items()}
+    over = {name: None for name, (_, until) in ends.items() if until is None or until < time}
     held = [name for name, (whose, _) in ends.items() if whose == backend and name not in over]
     if node not in held and len(held) >= NAMES_LIMIT:
         raise TooManyNames(f"backend '{backend}' has had {NAMES_LIMIT} nodes within a day")
     until = time + datetime.timedelta(seconds=vnode.CERTIFICATE_SECONDS + MARGIN_SECONDS)
     return over | {node: f"{backend} {write(until)}"}
+
+
+def _read(value: str) -> tuple[str, datetime.datetime | None]:
+    """The backend, and until when the name is reserved; None if somebody has written nonsense."""
+    backend, _, until = value.partition(" ")
+    try:
+        found = read(until)
+    except ValueError:
+        return backend, None
+    return backend, found if found.tzinfo else None

@@ -150,6 +150,18 @@ def trim_pod(pod: Object) -> Object:
 
 
 @_never_raising
+def trim_node(node: Object) -> Object:
+    """A virtual node, with its labels, its taints and whether it is ready."""
+    spec, ready = spec_of(node), [item for item in status_of(node).get("conditions") or () if item["type"] == "Ready"]
+    return {
+        **_head(node),
+        "metadata": _trim_metadata(node, all_labels=True),
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"conditions": [_trim_words(item) for item in ready]},
+    }
+
+
+@_never_raising
 def trim_request(request: Object) -> Object:
     """A CertificateSigningRequest: what an answer depends on, if it has none yet. Who may ask can ask often, and at length."""
     spec, status, meta = spec_of(request), status_of(request), _trim_metadata(request)
@@ -215,9 +227,10 @@ TRIMS: dict[Kind, Trim] = {
     kinds.POD: trim_pod,
     kinds.INGRESS: trim_ingress,
     kinds.ENDPOINT_SLICE: trim_slice,
+    kinds.NODE: trim_node,
     kinds.CERTIFICATE_REQUEST: trim_request,
     **dict.fromkeys((kinds.SERVICE, kinds.STATEFUL_SET, kinds.PERSISTENT_VOLUME_CLAIM), trim_object),
-    **dict.fromkeys((kinds.NAMESPACE, kinds.DEPLOYMENT, kinds.NODE), trim_object),
+    **dict.fromkeys((kinds.NAMESPACE, kinds.DEPLOYMENT), trim_object),
 }
 """Every kind that a cache has."""
 

@@ -113,6 +113,7 @@ WHERE = (kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, "nestor-system")
         ({"link": "link 2026-01-01T12:00:00Z"}, {}),  # until later now
         ({"other": "other 2026-01-01T12:00:00Z"}, {}),
         ({"old": "link 2025-12-31T23:59:59Z"}, {"old": None}),
+        ({"a": "nonsense", "b": "x 2026-01-01T12:00:00", "c": ""}, {"a": None, "b": None, "c": None}),
     ],
 )
 def test_a_name_is_reserved_for_the_life_of_its_certificate(data: Object, change: Object) -> None:

@@ -33,6 +33,7 @@ from nestor.operator.world.trim import (
     trim_cluster,
     trim_ingress,
     trim_job,
+    trim_node,
     trim_object,
     trim_pod,
     trim_request,
@@ -369,9 +370,11 @@ def test_of_a_virtual_node_what_it_is_compared_with_is_kept() -> None:
     node = build_live(annotations={"other": "x" * 1000})
     node["metadata"]["managedFields"] = [{"manager": "x"}]
     node["spec"] |= {"unschedulable": True, "podCIDR": "10.0.0.0/24"}
-    kept = trim_object(node)
-    assert "other" not in kept["metadata"].get("annotations", {})
-    assert trim_object(kept) == kept
+    node["status"] |= {"images": [{"names": ["x" * 1000]}] * 50, "capacity": {"cpu": "4"}}
+    node["status"]["conditions"] += [{"type": "MemoryPressure", "status": "False"}]
+    kept = trim_node(node)
+    assert size(kept) < 8_000
+    assert trim_node(kept) == kept
     wanted = want(GPU)
     assert find_change(kept, wanted) == find_change(node, wanted)
     assert is_of(kept, build_backend())
