@@ -13,6 +13,8 @@ import yaml
 from nestor.clients.cli.exits import Code, Failure
 
 BYTES_LIMIT = 8 * 2**20
+VALUE_BYTES = 40
+"""What a value counts besides its text."""
 DEPTH_LIMIT = 100
 _TEXT, _INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp", "value"))
 
@@ -36,6 +38,7 @@ class Loader(yaml.CSafeLoader):
         return {key if isinstance(key, str) else json.dumps(key): item for key, item in found.items()}
 
 
+Loader.add_constructor(_DATE, lambda _, node: node.value)
 Loader.add_implicit_resolver(_INT, re.compile(r"[-+]?(0|0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|[1-9][0-9_]*)\Z"), list("-+0123456789"))
 Loader.add_implicit_resolver(
     _FLOAT,
@@ -100,21 +103,37 @@ def _parse(text: str) -> list[Document]:
             return [Document(1, json.loads(text, object_pairs_hook=_build_object))]
         except json.JSONDecodeError:
             pass  # YAML in braces
-    return [Document(*item) for item in zip(_find_lines(text), yaml.load_all(text, Loader=Loader), strict=True)]
+    lines = _count(text)
+    return [Document(*item) for item in zip(lines, yaml.load_all(text, Loader=Loader), strict=True)]
 
 
-def _find_lines(text: str) -> list[int]:
-    """The line of each document. Raises ValueError for odd tags, and for a depth at which PyYAML would crash."""
+def _count(text: str) -> list[int]:
+    """The line of each document. Raises ValueError for what takes too much to build: depth, aliases of aliases, odd tags."""
     lines: list[int] = []
-    depth = 0
+    sizes: dict[str | None, int] = {}
+    opened: list[tuple[str | None, int]] = []
+    total = 0
     for event in yaml.parse(text, Loader=Loader):
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.DocumentStartEvent):
             lines.append(line)
-        elif (tag := getattr(event, "tag", None)) not in (None, "!", _TEXT):
-            raise ValueError(f"line {line}: the tag {tag} is not supported; supported: !!str")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEPTH_LIMIT:
+            sizes, total = {}, 0
+        elif isinstance(event, yaml.AliasEvent):
+            total += sizes.get(event.anchor, 0)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            sizes[anchor] = total - before
+        elif isinstance(event, yaml.NodeEvent):
+            if (tag := getattr(event, "tag", None)) not in (None, "!", _TEXT):
+                raise ValueError(f"line {line}: the tag {tag} is not supported; supported: !!str")
+            is_open = isinstance(event, yaml.CollectionStartEvent)
+            opened += [(event.anchor, total)] if is_open else []
+            size = VALUE_BYTES + len(getattr(event, "value", ""))
+            sizes[event.anchor] = BYTES_LIMIT if is_open else size  # what contains itself has no end
+            total += size
+        if total > BYTES_LIMIT:
+            raise ValueError(f"line {line}: too large once its aliases are expanded; no API server accepts that")
+        if len(opened) > DEPTH_LIMIT:
             raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
     return lines
 
