@@ -3,7 +3,7 @@
 {{- define "nestor.hook" -}}
 {{- $name := printf "nestor-%s" .name }}
 {{- $hook := dict "helm.sh/hook" .event "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded" }}
-{{- $rights := merge (dict "helm.sh/hook-weight" "-1") $hook }}
+{{- $rights := merge (dict "helm.sh/hook-weight" "-1" "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded,hook-failed") $hook }}
 apiVersion: v1
 kind: ServiceAccount
 metadata:

@@ -21,9 +21,7 @@ def read_effective(item: Object | None) -> Object:
 
 
 def find_default(items: Iterable[Object]) -> str:
-    """The class of jobs that name none: of those with the annotation the newest, as of StorageClasses; the chart's if it is the only
-    one, whenever it was made.
-    """
+    """The class of jobs that name none: of those with the annotation the newest, as of StorageClasses, the chart's last."""
     marked = [item["metadata"] for item in items if annotations_of(item).get(labels.DEFAULT_CLASS) == "true"]
     marked = [meta for meta in marked if meta["name"] != FALLBACK]
     # Of two from the same second, the first by name.

@@ -253,9 +253,11 @@ async def test_another_operator_finds_what_kueue_said(
     """Who holds a queue or a job lets it go on later."""
     name, where = await run(api, "fifth", team)
     kueue_operator.kill()
+    sent = await create(api, "early", team, managedBy=labels.MULTIKUEUE)
     await offer(api, stopPolicy="HoldAndDrain")
     await exists(api, kueue.WORKLOAD, name, team, has("Evicted", "True", "ClusterQueueStopped"))
     async with operator_running(kueue_plane, more=KUEUE):
+        await workload_of(api, sent)
         await until_stopped(api, "fifth", where)
         await until_counted(api, gold=1)
         await tell(api, "fifth", where, suspended=True)

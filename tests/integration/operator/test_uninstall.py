@@ -81,6 +81,8 @@ async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_t
 async def test_without_jobs_helm_installs_upgrades_and_uninstalls(
     helm_plane: apiserver.ControlPlane, admin: Api, program: str
 ) -> None:
+    own = {"metadata": {"name": "pi"}, "spec": {"appDef": {"name": "Own", "appdefversion": 2, "commands": {}}}}
+    before = await admin.apply(kinds.NESTED_APP, own)
     async with hooks_running(helm_plane, admin) as outputs:
         await install(helm_plane, program=program)
         await install(helm_plane, "--set", "operator.replicas=2", program=program)
@@ -88,6 +90,9 @@ async def test_without_jobs_helm_installs_upgrades_and_uninstalls(
         assert "the definition of NestedClass is up to date" in outputs[-1]
         code, output = await helm(helm_plane, "uninstall", "nestor", program=program)
     assert code == 0, output + "".join(outputs)
+    (left,) = await admin.list(kinds.NESTED_APP)
+    assert left["metadata"]["uid"] == before["metadata"]["uid"], "an admin's own entry stays, without the sample of its name"
+    await admin.delete(kinds.NESTED_APP, "pi")
     for name in ("nestor-uninstall", "nestor-upgrade"):
         assert await admin.find(kinds.SERVICE_ACCOUNT, name, SYSTEM) is None
 

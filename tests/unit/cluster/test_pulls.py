@@ -38,9 +38,9 @@ def test_what_is_for_a_registry_becomes_what_is_for_an_image(places: list[str], 
     assert narrow([{place: {"auth": "x"} for place in places}], IMAGES) == {image: {"auth": "x"} for image in expected}
 
 
-def test_the_longest_path_wins_and_then_the_first_secret() -> None:
+def test_the_longest_path_wins_and_then_the_last_secret() -> None:
     found = [{"registry.test": {"auth": "a"}, "registry.test/team": {"auth": "b"}}, {"registry.test/team": {"auth": "c"}}]
-    assert narrow(found, IMAGES) == {OWN: {"auth": "b"}}
+    assert narrow(found, IMAGES) == {OWN: {"auth": "c"}}
 
 
 def secret(content: Any, key: str = ".dockerconfigjson") -> Object:

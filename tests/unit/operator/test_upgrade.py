@@ -19,10 +19,19 @@ async def test_what_is_missing_is_made_and_a_later_version_is_left_alone() -> No
     later = build_crd(RESOURCES[0])
     later["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["new"] = {"type": "string"}
     api.put(kinds.CRD, later)
-    await upgrade(cast(Api, api))
+    assert await upgrade(cast(Api, api))
     assert sorted(item for item in api.asked if not item.startswith("GET")) == sorted(
         f"APPLY customresourcedefinitions {resource.plural}.nestor.dev" for resource in RESOURCES[1:]
     )
+
+
+async def test_a_later_version_that_lacks_something_is_told() -> None:
+    api = MemoryApi()
+    later = build_crd(RESOURCES[0])
+    fields = later["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["new"] = fields.pop("suspend")
+    api.put(kinds.CRD, later)
+    assert not await upgrade(cast(Api, api))
 
 
 def test_its_account_may_write_these_definitions_and_no_others() -> None:

@@ -19,6 +19,7 @@ from nestor.kube import ApiError, Forbidden, kinds
 
 FILE = "manifest.yaml"
 """The only template of an application whose manifest is on the user's machine."""
+_SECRET = re.compile(r"^[\s{\"']*kind[\"']?:\s*[\"']?Secret\b(?!\w)", re.MULTILINE)
 _TARGET = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9-]+):([0-9]{1,5})")
 
 
@@ -113,12 +114,16 @@ async def create(opened: Session, job: Object, package: Package, make: Callable[
     if package.is_remote:
         await _check_internet(opened, job["spec"].get("className"))
         return await make(opened, job)
+    text = read_manifest(package)
+    if _SECRET.search(text):
+        hint = "leave it out and create it with `nestor exec`, or use --chart"
+        raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)
     files = {"generateName": f"{package.name}-", "namespace": opened.namespace}
-    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: read_manifest(package)}}))["metadata"]
+    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: text}}))["metadata"]
     app = job["spec"]["app"] | {"templatesFrom": {"configMapRef": {"name": files["name"]}}}
     try:
         made = await make(opened, {**job, "spec": job["spec"] | {"app": app}})
-    except ApiError:
+    except BaseException:
         await opened.api.delete(kinds.CONFIG_MAP, files["name"], opened.namespace, uid=files["uid"])
         raise
     kind, meta = kinds.NESTED_APP_JOB, made["metadata"]

@@ -14,7 +14,7 @@ from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.status.conditions import WARNING, Observed
-from nestor.operator.world.trim import HELD
+from nestor.operator.world.trim import HELD, HELD_LIMIT
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _find_held(pod: Object, nodes: Mapping[str, Object]) -> str | None:
     if is_lost and not pod_status.is_terminal(pod):
         backend = labels_of(node).get(labels.BACKEND, "")
         said = ready.get("message") or ready.get("reason") or "its process has reported nothing"
-        return f"node '{spec_of(pod)['nodeName']}' of backend '{backend}' is not ready: {said}"
+        return f"node '{spec_of(pod)['nodeName']}' of backend '{backend}' is not ready: {said}"[:HELD_LIMIT]
     found: str | None = status_of(pod).get(HELD)
     return found
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from nestor.api import labels
 from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_choice import find_class_name, find_default
+from nestor.api.images import complete
 from nestor.api.names import host_name
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.api.objects import Object, labels_of, spec_of, status_of
@@ -187,5 +188,7 @@ class Context:
         events = EventRecorder(api, "nestor-operator")
         classes = Classes(cache.classes, settings.k3s_versions)
         images = {settings.image, settings.image_with_tools, settings.core_dns_image, *settings.k3s_versions.values()}
+        own = complete(settings.image).partition("/")[0] + "/"
+        images = {image for image in images if complete(image).startswith(own)}
         pulls = OwnPulls(api, settings.namespace, settings.image_pull_secrets, images)
         return cls(api, settings, cache, classes, host, events, applier, Provisioner(applier, settings.lifetimes, pulls))

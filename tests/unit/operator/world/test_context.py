@@ -87,6 +87,7 @@ LATER = "2026-02-01T00:00:00Z"
         ([marked("gold"), marked("silver", LATER)], "silver"),
         ([marked("silver", LATER), marked("gold")], "silver"),
         ([marked("silver"), marked("gold")], "gold"),
+        ([marked("gold"), marked("default", LATER)], "gold"),
     ],
 )
 def test_the_default_class_is_the_newest_with_the_annotation(classes: list[Object], default: str) -> None:

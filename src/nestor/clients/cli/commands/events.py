@@ -41,7 +41,7 @@ def build_rows(found: list[Object], now: datetime.datetime) -> list[list[str | T
         rows.append(
             [
                 times.age(find_time(event), now),
-                Text(kind, "warn" if kind == "Warning" else ""),
+                Text(console.clean(kind), "warn" if kind == "Warning" else ""),
                 str(event.get("reason") or ""),
                 f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
                 " ".join(str(event.get("message") or "").split()),

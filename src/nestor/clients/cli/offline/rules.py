@@ -71,7 +71,7 @@ def _read_seconds(field: str | int, value: Any) -> int | None:
         return None
     try:
         return round(parse_duration(value))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

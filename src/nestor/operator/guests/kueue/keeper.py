@@ -18,6 +18,7 @@ from nestor.operator.guests.kueue.workload import find_owner_name, find_owner_ui
 from nestor.operator.guests.kueue.workloads import SECONDS, Workloads
 from nestor.operator.lifecycle.record import is_running, wants_to_run
 from nestor.operator.world.context import Context
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 NAME = f"{kinds.WORKLOAD.plural}.{kinds.WORKLOAD.group}"
 
