@@ -87,6 +87,17 @@ def find_unschedulable(pod: Object) -> str | None:
     return None
 
 
+def find_obstacle(pod: Object, otherwise: conditions.Reason) -> tuple[conditions.Reason, str] | None:
+    """A condition's reason why the pod does not start, and a sentence that names the pod: it has no image, or no node, or a
+    container waits for something else, which is `otherwise`.
+    """
+    if waiting := find_first_waiting(pod):
+        return conditions.IMAGE_PULL_FAILED if waiting.is_image else otherwise, waiting.describe(pod)
+    if unschedulable := find_unschedulable(pod):
+        return conditions.UNSCHEDULABLE, f"pod '{pod['metadata']['name']}': {unschedulable}"
+    return None
+
+
 def is_ready(pod: Object) -> bool:
     """Whether the pod is Ready and not terminating."""
     return conditions.is_true(conditions_of(pod), "Ready") and not is_terminating(pod)

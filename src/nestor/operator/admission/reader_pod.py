@@ -80,11 +80,9 @@ def find_patience(pod: Object | None, action: Action, now: datetime.datetime) ->
 
 
 def _explain_waiting(pod: Object) -> Action:
-    if waiting := pod_status.find_first_waiting(pod):
-        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.READING_APPDEF
-        return _wait(waiting.describe(pod), reason)
-    if unschedulable := pod_status.find_unschedulable(pod):
-        return _wait(f"pod '{pod['metadata']['name']}': {unschedulable}", conditions.UNSCHEDULABLE)
+    if obstacle := pod_status.find_obstacle(pod, conditions.READING_APPDEF):
+        reason, message = obstacle
+        return _wait(message, reason)
     attempt = oneshot.read_attempt(pod)
     return _wait(f"attempt {attempt}" if attempt > 1 else "")
 

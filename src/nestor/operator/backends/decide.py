@@ -82,10 +82,8 @@ def find_process(name: str, pods: Iterable[Object]) -> Process:
     if any(pod_status.is_ready(pod) for pod in found):
         return Process()
     for pod in found:
-        if waiting := pod_status.find_first_waiting(pod):
-            return Process(waiting.describe(pod), is_running=False)
-        if unschedulable := pod_status.find_unschedulable(pod):
-            return Process(f"pod '{pod['metadata']['name']}': {unschedulable}", is_running=False)
+        if obstacle := pod_status.find_obstacle(pod, conditions.NOT_DEPLOYED):
+            return Process(obstacle[1], is_running=False)
     is_running = any(status_of(pod).get("phase") == "Running" for pod in found)
     return Process(f"no pod of Deployment '{name}' is ready", is_running=is_running)
 

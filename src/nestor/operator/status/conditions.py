@@ -129,11 +129,8 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
         said_of = f"pod '{name}', container '{starved}'"
         message = f"{said_of}: it exceeded its memory limit and was killed ({pod_status.OUT_OF_MEMORY})"
         return conditions.SERVER_OUT_OF_MEMORY, message
-    if waiting := pod_status.find_first_waiting(server):
-        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
-        return reason, waiting.describe(server)
-    if unschedulable := pod_status.find_unschedulable(server):
-        return conditions.UNSCHEDULABLE, f"pod '{name}': {unschedulable}"
+    if obstacle := pod_status.find_obstacle(server, conditions.SERVER_NOT_READY):
+        return obstacle
     if said and said.get("status") == "False" and said.get("message"):
         return conditions.SERVER_NOT_READY, f"pod '{name}': {said['message']}"
     if status_of(server).get("phase") == "Running":
@@ -171,12 +168,10 @@ def _leave_out(stage: conditions.Type) -> Condition:
 def _find_runner_problem(runner: Object | None) -> Condition | None:
     if runner is None or is_terminating(runner):
         return None
-    if waiting := pod_status.find_first_waiting(runner):
-        reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
-        return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
-    if unschedulable := pod_status.find_unschedulable(runner):
-        return _steps("False", conditions.UNSCHEDULABLE, f"pod '{runner['metadata']['name']}': {unschedulable}")
-    return None
+    if (obstacle := pod_status.find_obstacle(runner, conditions.RUNNER_STARTING)) is None:
+        return None
+    reason, message = obstacle
+    return _steps("False", reason, message if reason == conditions.UNSCHEDULABLE else message + _describe_app_image(runner))
 
 
 def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
