@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import logging
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 
 from nestor.api import conditions, labels
@@ -81,8 +80,8 @@ UNKNOWN_SECONDS = (60.0, 30 * 60.0)
 LIMIT_SECONDS = 150.0
 """How long one probe may take, with the pull of the image."""
 POLL_SECONDS = 1.0
-_ACCOUNT_SECONDS = 10.0
-"""How long the pods of a new namespace may be refused, which lacks its service account at first."""
+ACCOUNT_TRIES = 10
+"""How often the pods of a new namespace may be refused, which lacks its service account at first."""
 
 
 class Enforcement(Guest):
@@ -171,16 +170,12 @@ class Enforcement(Guest):
         caller = await self._await_pod(namespace, CALLER, lambda pod: read_verdict(pod) is not None)
         return read_verdict(caller) or Verdict(None, "its pod has no result")
 
-    async def _create(self, pod: Object) -> None:
-        deadline = time.monotonic() + _ACCOUNT_SECONDS
-        while True:
-            try:
-                await self._context.api.create(kinds.POD, pod)
-                return
-            except Forbidden:
-                if time.monotonic() > deadline:
-                    raise
+    async def _create(self, pod: Object) -> Object:
+        for _ in range(ACCOUNT_TRIES):
+            with contextlib.suppress(Forbidden):
+                return await self._context.api.create(kinds.POD, pod)
             await asyncio.sleep(POLL_SECONDS)
+        return await self._context.api.create(kinds.POD, pod)
 
     async def _await_pod(self, namespace: str, name: str, is_met: Callable[[Object], bool]) -> Object:
         """The pod, once it is as awaited. Asked for, since the caches keep too little of pods; the caller limits the time."""

@@ -278,7 +278,7 @@ async def test_a_probe_that_takes_too_long_is_given_up(monkeypatch: pytest.Monke
 async def test_what_the_host_refuses_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     host = FakeHost(refusals=10**6)
     enforcement, _, _ = build(host)
-    monkeypatch.setattr(keeper, "_ACCOUNT_SECONDS", 0.05)
+    monkeypatch.setattr(keeper, "ACCOUNT_TRIES", 1)
     assert (await try_once(enforcement)).problem == "the host refuses it: no service account yet"
     assert len(host.deleted) == 1
 
