@@ -1,6 +1,7 @@
 """Decides a job's conditions from what is observed. Pure; every line is a row of a table in the tests."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from nestor.api import conditions, pod_status
 from nestor.api.conditions import Condition
@@ -9,6 +10,7 @@ from nestor.cluster.exposure.exposed import Exposure, decide_exposed
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import KEPT
 
+_cluster, _steps = partial(Condition, conditions.CLUSTER_READY), partial(Condition, conditions.STEPS_APPLIED)
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
 """Prefix of each AppDef warning in the message of `Admitted`."""
@@ -174,10 +176,15 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
     return _steps("False", reason, message if reason == conditions.UNSCHEDULABLE else message + _describe_app_image(runner))
 
 
-def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
+def _find_left(run: Object | None) -> tuple[str, Object]:
+    """The first step that is not done: which one it is, and how it is. Both are empty if all are done, or none is known."""
     steps = (run or {}).get("steps") or []
-    left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
-    where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
+    left = [(number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"]
+    return next(((f"step {number} of {len(steps)} '{step['name']}'", step) for number, step in left), ("", {}))
+
+
+def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
+    where = _find_left(run)[0] or "the first step"
     says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps start over in an empty cluster"}
     return _steps("False", life.succeeded.reason, says.get(life.phase, f"the job was suspended before {where} was done"))
 
@@ -186,32 +193,20 @@ def _decide_run(run: Object) -> Condition:
     steps = run.get("steps") or []
     if run.get("state") == "Succeeded":
         return _steps("True", conditions.ALL_STEPS_APPLIED, f"{len(steps)} of {len(steps)} steps applied")
-    for number, step in enumerate(steps, 1):
-        state = step.get("state")
-        if state == "Succeeded":
-            continue
-        where = f"step {number} of {len(steps)} '{step['name']}'"
-        attempt = f"attempt {step.get('attempt', 0)} of {step.get('maxAttempts', 1)}"
-        said = f": {step['message']}" if step.get("message") else ""
-        if state == "Failed":
-            return _steps("False", conditions.STEP_FAILED, f"{where} failed, {attempt}{said}")
-        if state == "Retrying":
-            return _steps("False", conditions.STEP_RETRYING, f"{where} will be retried, {attempt} failed{said}")
-        if state == "Running":
-            return _steps("False", conditions.STEP_RUNNING, f"{where} is running, {attempt}")
-        return _steps("False", conditions.STEP_RUNNING, f"{where} is next")
-    return _steps("False", conditions.STEP_RUNNING, "the result of the last step is being recorded")
+    where, step = _find_left(run)
+    if not where:
+        return _steps("False", conditions.STEP_RUNNING, "the result of the last step is being recorded")
+    attempt = f"attempt {step.get('attempt', 0)} of {step.get('maxAttempts', 1)}"
+    said = f": {step['message']}" if step.get("message") else ""
+    reason, how = {
+        "Failed": (conditions.STEP_FAILED, f"failed, {attempt}{said}"),
+        "Retrying": (conditions.STEP_RETRYING, f"will be retried, {attempt} failed{said}"),
+        "Running": (conditions.STEP_RUNNING, f"is running, {attempt}"),
+    }.get(step.get("state"), (conditions.STEP_RUNNING, "is next"))
+    return _steps("False", reason, f"{where} {how}")
 
 
 def _describe_app_image(runner: Object) -> str:
     """The app image, a volume that the pod's own message does not always name."""
     images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
     return f" (app image '{images[0]}')" if images else ""
-
-
-def _cluster(status: conditions.Status, reason: str, message: str) -> Condition:
-    return Condition(conditions.CLUSTER_READY, status, reason, message)
-
-
-def _steps(status: conditions.Status, reason: str, message: str) -> Condition:
-    return Condition(conditions.STEPS_APPLIED, status, reason, message)
