@@ -1,9 +1,7 @@
 """Makes, changes and removes the virtual nodes of backends."""
 
-import functools
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, status_of
@@ -15,6 +13,7 @@ from nestor.kube.tasks import together
 from nestor.operator.backends.decide import (
     POLL_SECONDS,
     SETTLE_SECONDS,
+    Act,
     NodeState,
     Removal,
     decide_removal,
@@ -121,11 +120,9 @@ class NodeKeeper:
         return await self._context.api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
 
     async def _clear(self, step: Removal) -> None:
-        ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {"Evict": self._evict, "Delete": self._delete}
-        ways["Force"] = functools.partial(self._delete, grace_seconds=0)
-        if (way := ways.get(step.act)) is not None:
-            for first in range(0, len(step.pods), TOGETHER):
-                await together(*(way(pod) for pod in step.pods[first : first + TOGETHER]))
+        for first in range(0, len(step.pods), TOGETHER):
+            pods = step.pods[first : first + TOGETHER]
+            await together(*(self._evict(pod) if step.act == "Evict" else self._delete(pod, step.act) for pod in pods))
 
     async def _evict(self, pod: Object) -> None:
         """Ask the pod to leave. A disruption budget may not allow it yet."""
@@ -145,9 +142,9 @@ class NodeKeeper:
                 raise
             log.info("pod %s/%s does not leave its node yet: %s", meta["namespace"], meta["name"], error.message)
 
-    async def _delete(self, pod: Object, grace_seconds: int | None = None) -> None:
-        meta = pod["metadata"]
-        await self._context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace_seconds)
+    async def _delete(self, pod: Object, act: Act) -> None:
+        meta, grace = pod["metadata"], 0 if act == "Force" else None
+        await self._context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""
