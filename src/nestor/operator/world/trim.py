@@ -128,21 +128,19 @@ def trim_pod(pod: Object) -> Object:
     what they wait for and how they ended.
     """
     spec, status, own = spec_of(pod), status_of(pod), labels_of(pod)
-    kept: Object = {key: status[key] for key in ("phase", "reason") if key in status}
-    if own.get(labels.COMPONENT) != labels.COMPONENT_APP:
-        kept |= {"message": _cut(status["message"])} if "message" in status else {}
+    is_ours = own.get(labels.COMPONENT) != labels.COMPONENT_APP
+    kept = _trim_words({key: status[key] for key in ("phase", "reason", *(("message",) if is_ours else ())) if key in status})
+    if is_ours:
         kept["conditions"] = [_trim_words(item) for item in status.get("conditions") or () if item["type"] in _POD_CONDITIONS]
         for key in ("initContainerStatuses", "containerStatuses"):
             if key in status:
                 kept[key] = [_trim_container(item) for item in status[key] or ()]
     elif held := pod_status.find_held(pod):
         kept[HELD] = held[:HELD_LIMIT]
-    volumes = [item for item in spec.get("volumes") or () if "image" in item]
     if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
         kept["podIPs"] = status["podIPs"]
-    kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
-    if spec.get("nodeName"):
-        kept_spec["nodeName"] = spec["nodeName"]
+    kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds", "nodeName") if key in spec}
+    kept_spec["volumes"] = [item for item in spec.get("volumes") or () if "image" in item]
     if own.get(labels.COMPONENT) == labels.COMPONENT_SERVER:
         asked = [(item["name"], (item.get("resources") or {}).get("requests") or {}) for item in spec.get("containers") or ()]
         kept_spec["containers"] = [{"name": name, "resources": {"requests": requests}} for name, requests in asked]
@@ -264,12 +262,8 @@ def _is_small(obj: Object) -> bool:
     return len(write(obj)) <= OBJECT_LIMIT
 
 
-def _cut(text: str) -> str:
-    return text[:TEXT_LIMIT]
-
-
 def _trim_words(item: Object) -> Object:
-    return {key: _cut(value) if isinstance(value, str) else value for key, value in item.items()}
+    return {key: value[:TEXT_LIMIT] if isinstance(value, str) else value for key, value in item.items()}
 
 
 def _trim_container(item: Object) -> Object:
