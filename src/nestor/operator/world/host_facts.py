@@ -34,7 +34,8 @@ async def read_host(api: Api, service_cidrs: tuple[str, ...], dns: HostDns | Non
     """
     cidrs = service_cidrs or await _read_service_cidrs(api)
     addresses, ports = await _read_api_endpoints(api)
-    resolvers, domain = await asyncio.to_thread(_read_own_resolver)
+    is_inside = "KUBERNETES_SERVICE_HOST" in os.environ  # otherwise, the file is about another network
+    resolvers, domain = read_resolver(await asyncio.to_thread(RESOLVER.read_text)) if is_inside else ((), "")
     return Host(cidrs, addresses, ports, resolvers, domain, dns or HostDns())
 
 
@@ -58,11 +59,6 @@ async def _read_api_endpoints(api: Api) -> tuple[tuple[str, ...], tuple[int, ...
     }
     ports = {port["port"] for item in found for port in item.get("ports") or () if port.get("port")}
     return tuple(sorted(addresses)), tuple(sorted(ports))
-
-
-def _read_own_resolver() -> tuple[tuple[str, ...], str]:
-    """Nothing outside a cluster, where the file is about another network."""
-    return read_resolver(RESOLVER.read_text()) if "KUBERNETES_SERVICE_HOST" in os.environ else ((), "")
 
 
 def read_resolver(text: str) -> tuple[tuple[str, ...], str]:
