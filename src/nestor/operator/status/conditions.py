@@ -202,7 +202,7 @@ def _decide_run(run: Object) -> Condition:
         "Failed": (conditions.STEP_FAILED, f"failed, {attempt}{said}"),
         "Retrying": (conditions.STEP_RETRYING, f"will be retried, {attempt} failed{said}"),
         "Running": (conditions.STEP_RUNNING, f"is running, {attempt}"),
-    }.get(step.get("state"), (conditions.STEP_RUNNING, "is next"))
+    }.get(str(step.get("state")), (conditions.STEP_RUNNING, "is next"))
     return _steps("False", reason, f"{where} {how}")
 
 

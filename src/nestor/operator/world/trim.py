@@ -139,7 +139,7 @@ def trim_pod(pod: Object) -> Object:
         kept[HELD] = held[:HELD_LIMIT]
     if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
         kept["podIPs"] = status["podIPs"]
-    kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds", "nodeName") if key in spec}
+    kept_spec: Object = {key: spec[key] for key in ("terminationGracePeriodSeconds", "nodeName") if key in spec}
     kept_spec["volumes"] = [item for item in spec.get("volumes") or () if "image" in item]
     if own.get(labels.COMPONENT) == labels.COMPONENT_SERVER:
         asked = [(item["name"], (item.get("resources") or {}).get("requests") or {}) for item in spec.get("containers") or ()]
