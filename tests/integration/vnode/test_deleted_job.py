@@ -119,7 +119,7 @@ async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_nam
     assert (about_job["involvedObject"]["name"], about_node["involvedObject"]["name"]) == ("train", joined.name)
     for event in (about_job, about_node):
         assert f"backend '{joined.name}' (node '{joined.name}')" in event["message"]
-        assert f"part (UID {uid})" in event["message"]
+        assert f"part ({uid})" in event["message"]
     await wait_for(api, kinds.NESTED_APP_JOB, "train", space, lambda found: found is None)
     await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
     assert not [item for item in await api.list(kinds.EVENT, space) if item["reason"] == "NamespaceLeftBehind"]

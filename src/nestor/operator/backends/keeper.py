@@ -1,7 +1,7 @@
 """Makes, changes and removes the virtual nodes of backends."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, status_of
@@ -22,14 +22,13 @@ from nestor.operator.backends.decide import (
 )
 from nestor.operator.backends.nodes import Wanted, build_node, find_change, is_of, list_wanted
 from nestor.operator.world.context import Context
+from nestor.operator.world.ownership import name_left
 
 log = logging.getLogger(__name__)
 
 TOGETHER = 20
 """How many pods are asked to leave at the same time."""
 _META = ("name", "namespace", "uid", "deletionTimestamp")
-NAMED = 4
-"""How many of those left behind an event names: its message has a limit."""
 
 
 class NodeKeeper:
@@ -148,7 +147,7 @@ class NodeKeeper:
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""
-        for text in describe_left(node, list(pods)):
+        for text in name_left(f"node '{node}' was removed before the backend had confirmed the end", list(pods)):
             log.warning("%s: %s", backend["metadata"]["name"], text)
             await self._context.post(kinds.OVERFLOW_BACKEND, backend, "Warning", "PodsLeftBehind", text)
 
@@ -163,13 +162,6 @@ def _explain(node: Object, backend: Object) -> str:
         return f"node '{name}' is that of an earlier backend of this name, which is being deleted"
     whose = f"backend '{own[labels.BACKEND]}'" if labels.BACKEND in own else "the cluster itself"
     return f"there is already a node '{name}', which belongs to {whose}"
-
-
-def describe_left(node: str, pods: Sequence[Object]) -> list[str]:
-    """Messages that name these pods, with the UIDs by which the backend knows them."""
-    found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
-    message = f"node '{node}' was removed before the backend had confirmed the end of these pods, and may still have them: "
-    return [message + ", ".join(found[first : first + NAMED]) for first in range(0, len(found), NAMED)]
 
 
 def trim_pod(pod: Object) -> Object:

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels, names
@@ -21,7 +21,7 @@ from nestor.operator.guest import Guest, spare_volumes
 from nestor.operator.status.build import build_status
 from nestor.operator.status.report import write_status
 from nestor.operator.world.context import Context, Result
-from nestor.operator.world.ownership import find_home, has_finalizer, remove_finalizer
+from nestor.operator.world.ownership import delete_secret, find_home, has_finalizer, name_left, remove_finalizer
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,6 @@ FORCED = "PodForceDeleted"
 """Reason of the event about a pod that was deleted without its node's confirmation."""
 LEFT_BEHIND = "NamespaceLeftBehind"
 """Reason of the event about a namespace that its controller does not get empty."""
-NAMED = 6
-"""How many pods one event names: its message has a limit."""
 
 
 @dataclass
@@ -68,7 +66,8 @@ class Finalizer:
         for guest in self._guests:
             if problem := await guest.leave(job, home):
                 await self._warn_once(job, job, f"{type(guest).__name__}NotTold", problem)
-        await self._delete_kubeconfig(home)
+        if kubeconfig := home.kubeconfig:
+            await delete_secret(self._api, home, kubeconfig["name"], kubeconfig["namespace"])
         live = await self._find_namespace(home)
         deletion = self.deletions[meta["uid"]]
         age = time.monotonic() - deletion.since
@@ -161,7 +160,8 @@ class Finalizer:
         for pod in pods:
             by_node[spec_of(pod)["nodeName"]].append(pod)
         for name, found in by_node.items():
-            for message in _describe(self._context.cache.find(kinds.NODE, name), found):
+            backend = labels_of(self._context.cache.find(kinds.NODE, name)).get(labels.BACKEND, "")
+            for message in name_left(f"backend '{backend}' (node '{name}') has not confirmed the end", found):
                 log.warning("%s", message)
                 # Kubelets give a node's name as its UID, and so `kubectl describe node` finds the event.
                 await self._context.post(kinds.NODE, {"metadata": {"name": name, "uid": name}}, "Warning", FORCED, message)
@@ -184,13 +184,6 @@ class Finalizer:
         name = home.namespace
         live = self._context.cache.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
         return live if live is not None and home.owns(live) else None
-
-    async def _delete_kubeconfig(self, home: Home) -> None:
-        if (meta := home.kubeconfig) is None:
-            return
-        secret = await self._api.find(kinds.SECRET, meta["name"], meta["namespace"])
-        if secret and home.owns(secret):
-            await self._api.delete(kinds.SECRET, meta["name"], meta["namespace"], uid=secret["metadata"]["uid"])
 
     async def _report(self, job: Object, namespace: str) -> None:
         """Report the deletion in `Ready`, once."""
@@ -230,12 +223,3 @@ def explain_left(namespace: Object) -> str:
     reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
     explained = "; ".join(reasons) or "no reason given"
     return f"Namespace '{namespace['metadata']['name']}' could not be deleted and was left behind: {explained}"
-
-
-def _describe(node: Object | None, pods: list[Object]) -> Iterator[str]:
-    """With their UIDs, by which the backend knows them."""
-    backend, namespace = labels_of(node).get(labels.BACKEND, ""), pods[0]["metadata"]["namespace"]
-    where = f"backend '{backend}' (node '{spec_of(pods[0])['nodeName']}')"
-    for first in range(0, len(pods), NAMED):
-        part = [f"{pod['metadata']['name']} (UID {pod['metadata']['uid']})" for pod in pods[first : first + NAMED]]
-        yield f"{where} has not confirmed the end of pods of namespace '{namespace}', which may be left there: {', '.join(part)}"

@@ -12,6 +12,7 @@ from nestor.kube.applier import contains
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest, Word
 from nestor.operator.world.context import Context
+from nestor.operator.world.ownership import delete_secret
 
 RETRY_SECONDS = 10.0
 """How soon to try again what was refused: not every remedy causes an event."""
@@ -40,7 +41,7 @@ class ArgoCD(Guest):
         cluster = self._context.cache.clusters.get(home.name, home.namespace)
         try:
             if recorded and recorded != where:
-                await self._delete(home, recorded)
+                await delete_secret(self._context.api, home, home.namespace, recorded)
             elif policy and recorded and conditions.is_true(conditions_of(cluster), conditions.READY):
                 problem = await self._write(Registration(home, resolved.class_name, policy))
         except ApiError as error:
@@ -57,17 +58,12 @@ class ArgoCD(Guest):
         where = status_of(job).get("argoCDNamespace")
         try:
             if where:
-                await self._delete(home, where)
+                await delete_secret(self._context.api, home, home.namespace, where)
         except ApiError as error:
             if error.is_transient:
                 raise
             return f"could not remove the cluster from Argo CD in namespace '{where}': {error.message}"
         return None
-
-    async def _delete(self, home: Home, namespace: str) -> None:
-        secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
-        if secret is not None and home.owns(secret):
-            await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
 
     async def _write(self, registration: Registration) -> str:
         """Write the Secret if it is not there or not as it should be. Returns why that is impossible."""

@@ -1,6 +1,7 @@
 """What is whose: where the nested cluster of a job lives, who runs the job, and our finalizer on users' objects."""
 
 import contextlib
+from collections.abc import Sequence
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, owner_reference, spec_of, status_of
@@ -51,6 +52,24 @@ def find_job(namespace: str, marks: dict[str, str]) -> tuple[str, str] | None:
 def find_cluster(cache: Cache, home: Home) -> Object | None:
     found = cache.clusters.get(home.name, home.namespace)
     return found if found is not None and home.has_made(found) else None
+
+
+async def delete_secret(api: Api, home: Home, name: str, namespace: str) -> None:
+    """Delete what a job has outside of its own namespace, unless it is somebody else's."""
+    secret = await api.find(kinds.SECRET, name, namespace)
+    if secret is not None and home.owns(secret):
+        await api.delete(kinds.SECRET, name, namespace, uid=secret["metadata"]["uid"])
+
+
+NAMED = 4
+"""How many pods one event names: its message has a limit."""
+
+
+def name_left(said: str, pods: Sequence[Object]) -> list[str]:
+    """Messages about pods that a backend may still have, with the UIDs by which it knows them."""
+    found = [f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod['metadata']['uid']})" for pod in pods]
+    parts = (", ".join(found[first : first + NAMED]) for first in range(0, len(found), NAMED))
+    return [f"{said} of these pods, and may still have them: {part}" for part in parts]
 
 
 def is_managed_elsewhere(job: Object) -> bool:

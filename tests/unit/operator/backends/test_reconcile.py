@@ -12,8 +12,8 @@ from nestor.api.objects import Object
 from nestor.api.times import now, write
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
 from nestor.operator.backends.decide import END_SECONDS, SETTLE_SECONDS
-from nestor.operator.backends.keeper import NAMED
 from nestor.operator.backends.reconcile import BackendReconciler
+from nestor.operator.world.ownership import NAMED
 from tests.unit.operator.backends.builders import ANSWERS, GPU, SHAPE, build_backend, build_live, build_pod, build_process, tell
 from tests.unit.operator.scene import Scene
 

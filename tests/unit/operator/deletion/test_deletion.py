@@ -11,12 +11,13 @@ from nestor.api import conditions, labels
 from nestor.api.objects import Object
 from nestor.kube import ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.deletion.finalize import LEFT_SECONDS, NAMED, POLL_SECONDS, Finalizer
+from nestor.operator.deletion.finalize import LEFT_SECONDS, POLL_SECONDS, Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
-from nestor.operator.guests.argocd import ArgoCD
+from nestor.operator.guests import argocd
 from nestor.operator.guests.retained.keeper import Retain
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.context import Result
+from nestor.operator.world.ownership import NAMED
 from tests.unit.operator.scene import HOME, Scene
 
 GOING: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -40,7 +41,7 @@ class World(Scene):
         if job:
             self.api.put(kinds.NESTED_APP_JOB, job)
         inputs = CopiedInputs(self.context.applier, "nestor-system")
-        self.finalizer = Finalizer(self.context, [Retain(self.context), ArgoCD(self.context)], inputs)
+        self.finalizer = Finalizer(self.context, [Retain(self.context), argocd.ArgoCD(self.context)], inputs)
 
     async def _delete(self, kind: Kind, name: str, *_: Any, grace_seconds: int | None = None, **__: Any) -> bool:
         self.deleted.append((kind, name, grace_seconds))
@@ -140,7 +141,7 @@ async def test_pods_at_a_backend_are_forced_last_and_named_on_the_job_and_on_the
         ("PodForceDeleted", "NestedAppJob", "hello"),
     ]
     for item in world.posted:
-        for part in ("backend 'site'", "node 'hpc'", HOME, "app (UID pod)"):
+        for part in ("backend 'site'", "node 'hpc'", HOME, "app (pod)"):
             assert part in item["message"]
     # Now that it is gone, its namespace has time to go as well.
     world.drop_pod()
@@ -183,7 +184,7 @@ async def test_however_many_are_left_each_is_named_in_full() -> None:
     await world.finalizer._tell_left(pods, None)
     assert len(world.posted) == -(-20 // NAMED)
     said = " ".join(item["message"] for item in world.posted)
-    assert all(f"{index:063} (UID {index:036})" in said for index in range(20))
+    assert all(f"{index:063} ({index:036})" in said for index in range(20))
 
 
 async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor() -> None:
@@ -278,7 +279,7 @@ async def test_what_argo_cd_may_not_be_told_keeps_no_job_from_stopping(error: Ap
     async def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(ArgoCD, "_delete", fail)
+    monkeypatch.setattr(argocd, "delete_secret", fail)
     if error.is_transient:
         with pytest.raises(ApiError):
             await world.finalize()
