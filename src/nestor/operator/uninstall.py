@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.objects import Object, is_terminating, spec_of
@@ -21,22 +20,11 @@ OWN = (kinds.NESTED_APP_JOB, kinds.OVERFLOW_BACKEND)
 """What has a finalizer."""
 SHOWN = 20
 _PAUSE_SECONDS = 2.0
+_NAME = ("namespace", "name")
 
 
-@dataclass(frozen=True)
-class Left:
-    wishes: list[tuple[Kind, Object]]
-    namespaces: list[str]
-
-    def __bool__(self) -> bool:
-        return bool(self.wishes or self.namespaces)
-
-    def describe(self) -> str:
-        """By names, of very many the first ones."""
-        names = [f"{kind.name} {_name(item)}" for kind, item in self.wishes]
-        names += [f"Namespace {name}" for name in self.namespaces]
-        more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        return ", ".join(names[:SHOWN]) + more
+Left = list[tuple[Kind, Object]]
+"""What users have made, and the namespaces that only the operator may delete."""
 
 
 async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
@@ -51,13 +39,13 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
             if not deletes:
                 return _explain(left)
             if found is None:
-                log.info("deleting %s", left.describe() or "nothing: there is nothing left")
+                log.info("deleting %s", _describe(left) or "nothing: there is nothing left")
             if not left:
                 return None
-            await together(*(_end(api, kind, item["metadata"]) for kind, item in left.wishes if not is_terminating(item)))
+            await together(*(_end(api, kind, item["metadata"]) for kind, item in left if not is_terminating(item)))
             if time.monotonic() > deadline:
                 return (
-                    f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
+                    f"not gone after {limit:.0f} s: {_describe(left)}. Their conditions and events say why; then uninstall again"
                 )
         except ApiError as error:
             # One that does not answer is asked again: helm would have to be told to go on.
@@ -94,31 +82,30 @@ async def _find(api: Api, *, shells: bool) -> Left:
     wishes = [(kind, item) for kind, items in zip(OWN, found, strict=True) for item in items]
     wishes += [(kinds.NESTED_CLASS, item) for item in await api.list(kinds.NESTED_CLASS) if spec_of(item).get("pool")]
     homes = await api.with_metadata_only().list(kinds.NAMESPACE, labels=labels.JOB_UID)
-    names = {item["metadata"]["name"] for item in homes if shells or not is_terminating(item)}
-    return Left(wishes, sorted(name for name in names if name.startswith("nestor-")))
+    ours = (item for item in homes if item["metadata"]["name"].startswith("nestor-"))
+    return wishes + [(kinds.NAMESPACE, item) for item in ours if shells or not is_terminating(item)]
 
 
 async def _end(api: Api, kind: Kind, meta: Object) -> None:
-    """Of a class, its pool."""
+    """Of a class, its pool. Namespaces are the operator's to delete."""
     if kind == kinds.NESTED_CLASS:
         with contextlib.suppress(NotFound):
             await api.patch(kind, meta["name"], None, {"spec": {"pool": 0}})
-    else:
+    elif kind != kinds.NAMESPACE:
         await api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
 
 
 def _explain(left: Left) -> str | None:
     """Namespaces without jobs: the operator's sweep is still to come, or it has given up on them."""
-    if left.wishes:
+    if any(kind != kinds.NAMESPACE for kind, _ in left):
         return (
-            f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
+            f"there are {_describe(left)}. Only the operator can clean up after them: delete them with "
             "`kubectl delete naj,ofb -A --all`, set `pool: 0` in classes, wait until they are gone, and uninstall again"
         )
-    if not left.namespaces:
-        return None
-    return f"jobs that are gone have left {left.describe()}: if they stay, delete them"
+    return f"jobs that are gone have left {_describe(left)}: if they stay, delete them" if left else None
 
 
-def _name(item: Object) -> str:
-    meta = item["metadata"]
-    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
+def _describe(left: Left) -> str:
+    """By names, of very many the first ones."""
+    names = [f"{kind.name} {'/'.join(item['metadata'][key] for key in _NAME if key in item['metadata'])}" for kind, item in left]
+    return ", ".join(names[:SHOWN]) + (f", and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
