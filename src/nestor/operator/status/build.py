@@ -1,7 +1,6 @@
 """A job's desired status, what holds its pods up, what its user can do, and the events about what changed. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions, labels, pod_status
@@ -16,15 +15,8 @@ from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.world.trim import HELD, HELD_LIMIT
 
-
-@dataclass(frozen=True)
-class Event:
-    """An event, posted after the status that it refers to is written."""
-
-    level: Literal["Normal", "Warning"]
-    reason: str
-    message: str
-
+Event = tuple[Literal["Normal", "Warning"], str, str]
+"""Type, reason and message of an event, posted after the status that it refers to is written."""
 
 _TERMINAL = {"True": "Completed", "False": "Failed"}
 """What the status of `Succeeded` means to those who cannot read conditions."""
@@ -94,12 +86,12 @@ def list_steps(run: Object | None, plan: Plan) -> list[Object]:
 def _list_warnings(before: str, admitted: Object) -> list[Event]:
     """One event for all warnings about the AppDef, if any of them is new."""
     said = admitted["message"].partition(WARNING)[2] if admitted["status"] == "True" else ""
-    return [Event("Warning", "AppDefWarning", said.replace(WARNING, ""))] if said and said not in before else []
+    return [("Warning", "AppDefWarning", said.replace(WARNING, ""))] if said and said not in before else []
 
 
 def list_events(old: Object, new: Object) -> list[Event]:
     """One event per condition that became True or has a new reason that calls for action; and events of the job's lifecycle."""
-    events = []
+    events: list[Event] = []
     for stage in conditions.TIMED:
         condition = conditions.find(new.get("conditions"), stage)
         if condition is None:
@@ -108,10 +100,10 @@ def list_events(old: Object, new: Object) -> list[Event]:
         if stage == conditions.ADMITTED:
             events += _list_warnings(before.get("message", ""), condition)
         if conditions.is_reached(condition) and before.get("status") != "True":
-            events.append(Event("Normal", stage.event, condition["message"]))
+            events.append(("Normal", stage.event, condition["message"]))
         is_urgent = conditions.reason_of(condition).needs != "nobody"
         if stage in conditions.STAGES and is_urgent and before.get("reason") != condition["reason"]:
-            events.append(Event("Warning", condition["reason"], condition["message"]))
+            events.append(("Warning", condition["reason"], condition["message"]))
     return [*events, *_list_life(old, new)]
 
 
@@ -120,17 +112,17 @@ def _list_life(old: Object, new: Object) -> list[Event]:
     if said is None:
         return []
     before = conditions.find(old.get("conditions"), conditions.SUCCEEDED) or {}
-    events = []
+    events: list[Event] = []
     if new.get("suspendTime") and not old.get("suspendTime"):
-        events.append(Event("Normal", "Suspended", said["message"]))
+        events.append(("Normal", "Suspended", said["message"]))
     if old.get("suspendTime") and not new.get("suspendTime") and said["status"] == "Unknown":
-        events.append(Event("Normal", "Resumed", f"resumed at {new.get('startTime')}"))
+        events.append(("Normal", "Resumed", f"resumed at {new.get('startTime')}"))
     if new.get("restarts", 0) > old.get("restarts", 0):
-        events.append(Event("Warning", "Restarted", said["message"]))
+        events.append(("Warning", "Restarted", said["message"]))
     if before and new.get("rerun") != old.get("rerun"):
-        events.append(Event("Normal", "Rerun", f"all steps run again: annotation {labels.RERUN} changed"))
+        events.append(("Normal", "Rerun", f"all steps run again: annotation {labels.RERUN} changed"))
     if said["reason"] != before.get("reason") and (end := conditions.reason_of(said).end_event):
-        events.append(Event("Normal" if said["status"] == "True" else "Warning", end, said["message"]))
+        events.append(("Normal" if said["status"] == "True" else "Warning", end, said["message"]))
     return events
 
 

@@ -30,8 +30,8 @@ async def report(context: Context, guests: Sequence[Guest], job: Object, status:
     for guest in guests:
         guest.take(job, status)
     for event in list_events(old, status):
-        log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], event.reason, event.message)
-        await context.post(kinds.NESTED_APP_JOB, job, event.level, event.reason, event.message)
+        log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], *event[1:])
+        await context.post(kinds.NESTED_APP_JOB, job, *event)
 
 
 async def write_status(context: Context, job: Object, status: Object) -> None:
