@@ -148,6 +148,11 @@ class Informer:
         return time.monotonic() - self.last_contact
 
     @property
+    def is_expected(self) -> bool:
+        """Whether it is filled, or will be in a moment."""
+        return True
+
+    @property
     def longest_pause(self) -> float:
         return find_longest_pause(self.api.host)
 

@@ -39,7 +39,6 @@ class OptionalInformer(Informer):
 
     @property
     def is_expected(self) -> bool:
-        """Whether it is filled, or will be in a moment."""
         return self.synced.is_set() or (self._wanted.is_set() and self.trouble is None)
 
     @property

@@ -10,7 +10,7 @@ from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.api.objects import Object, conditions_of, labels_of, spec_of
 from nestor.cluster.exposure.host_claims import hosts_of
-from nestor.kube import Change, Informer, Kind, RetryLater, WorkQueue, kinds
+from nestor.kube import Change, Kind, RetryLater, WorkQueue, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import METRICS, Pages
@@ -228,7 +228,7 @@ class Operator:
 
         def find_unready() -> str | None:
             waiting = [
-                item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set() and _is_expected(item)
+                item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set() and item.is_expected
             ]
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
@@ -236,14 +236,10 @@ class Operator:
             return gauges.write_page(self.context, self.queue, [family for guest in self.guests for family in guest.measure()])
 
         def write_caches() -> str:
-            informers = [item for item in self.cache.informers.values() if _is_expected(item)]
+            informers = [item for item in self.cache.informers.values() if item.is_expected]
             informers += [item for guest in self.guests for item in guest.informers]
             queues = [self.queue, self._first, *(guest.queue for guest in self.guests if guest.queue is not None)]
             return pages.write_caches({"host": informers}, queues)
 
         texts = {pages.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
         return Pages({"/healthz": find_stale, "/readyz": find_unready}, texts)
-
-
-def _is_expected(informer: Informer) -> bool:
-    return not isinstance(informer, OptionalInformer) or informer.is_expected

@@ -14,7 +14,6 @@ from nestor.api import names, times
 from nestor.api.contracts.syncer import SERVER_PATH
 from nestor.api.objects import Object, status_of
 from nestor.kube import Api, ApiError, Informer, WorkQueue, kinds
-from nestor.kube.optional import OptionalInformer
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import METRICS, STALE_SECONDS, Family, Pages, Samples
 from nestor.syncer.cluster.status import ClusterStatus
@@ -157,7 +156,7 @@ def _find_parts(informer: Informer) -> list[Informer]:
     """Those of which each holds what one list would give. A kind that nobody wants, or that is not there, has none."""
     if isinstance(informer, HostNodes):
         return informer.watches
-    return [] if isinstance(informer, OptionalInformer) and not informer.is_expected else [informer]
+    return [informer] if informer.is_expected else []
 
 
 async def serve(health: Health, port: int) -> None:
