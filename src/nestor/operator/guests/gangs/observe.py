@@ -141,8 +141,6 @@ CLUSTER_LIMIT = 1024 * 1024
 
 _SPEC = ("containers", "initContainers", "resources", "overhead", "nodeSelector", "tolerations")
 _CONTAINER = ("resources", "restartPolicy")
-_NAMES = 64
-"""Resources of which a pod on a node may take some."""
 _META = ("name", "namespace", "creationTimestamp", "deletionTimestamp")
 _NUMBER = 16
 """Characters of a number that somebody wrote."""
@@ -160,15 +158,9 @@ def trim_node(node: Object) -> Object:
 
 def trim_pod(pod: Object) -> Object:
     """What it takes in all, and of which node."""
-    most = sorted(((name, amount) for name, amount in measure(pod).items() if amount and name != "pods"), key=_find_rank)
-    requests = {name: write_quantity(amount) for name, amount in most[:_NAMES]}
+    requests = {name: write_quantity(amount) for name, amount in measure(pod).items() if amount and name != "pods"}
     spec = {"containers": [{"resources": {"requests": requests}}], "nodeName": spec_of(pod).get("nodeName")}
     return {"metadata": {"name": pod["metadata"]["name"]}, "spec": spec, "status": {"phase": status_of(pod).get("phase")}}
-
-
-def _find_rank(item: tuple[str, object]) -> tuple[bool, str]:
-    """Those that all nodes have come first."""
-    return "/" in item[0], item[0]
 
 
 class MemberTrim:
