@@ -78,7 +78,8 @@ class Retain(Guest):
             await ensure_claims(self._context.api, home)
 
     async def spare(self, namespace: Object) -> None:
-        if is_retained(namespace):
+        """If its namespace says so, because job and class may be gone."""
+        if labels_of(namespace).get(labels.RETENTION) == "Retain":
             await retain_volumes(self._context.api, namespace)
 
 
@@ -115,11 +116,6 @@ def _measure(left: Object) -> Decimal:
         return max(_LEAST, parse_quantity(str(size)))
     except ValueError:
         return _LEAST
-
-
-def is_retained(namespace: Object) -> bool:
-    """Whether the volumes of a job are to stay. Its namespace says so, because job and class may be gone."""
-    return labels_of(namespace).get(labels.RETENTION) == "Retain"
 
 
 async def list_retained(api: Api, namespace: str) -> list[Object]:
