@@ -15,7 +15,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy
-from nestor.operator.lifecycle.record import KEPT, Record, Restart, begin_anew, seconds_since, stop_clock
+from nestor.operator.lifecycle.record import KEPT, Record, Restart, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 from nestor.operator.oneshot import find_pause
 
@@ -146,10 +146,12 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
         return record
     if record.ended_by in (None, *KEPT):
         # It has its place all the time, so the class's deadline goes on.
-        return begin_anew(stop_clock(record, now), facts.rerun, record.restart)
-    # What ended the job would end it again at once: its Jobs are complete or have failed.
-    restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested") if facts.has_data else record.restart
-    return begin_anew(replace(record, ran=0), facts.rerun, restart)
+        record = stop_clock(record, now)
+    else:
+        # What ended the job would end it again at once: its Jobs are complete or have failed.
+        restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested") if facts.has_data else record.restart
+        record = replace(record, ran=0, restart=restart)
+    return replace(record, rerun=facts.rerun, restarts=0, start_time=None, completion_time=None)
 
 
 def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:

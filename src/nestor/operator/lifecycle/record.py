@@ -86,10 +86,6 @@ def is_rerun_due(job: Object) -> bool:
     return find_rerun(job) != (status_of(job).get("rerun") or "")
 
 
-def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
-    return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
-
-
 def stop_clock(record: Record, now: datetime.datetime) -> Record:
     """The record of a job whose time no longer counts from its start: `ran` has all until now, inspection included."""
     end = times.read(record.suspend_time) if record.suspend_time else now
