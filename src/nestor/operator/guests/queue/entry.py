@@ -13,7 +13,6 @@ from nestor.api.quantities import parse_quantity
 from nestor.operator.admission.identity import find_machine_name
 from nestor.operator.admission.turn import find_quota
 from nestor.operator.lifecycle.record import has_started, is_running, wants_to_run
-from nestor.operator.world.ownership import is_managed_elsewhere
 
 JOBS = "jobs"
 """The amount that counts jobs themselves."""
@@ -124,16 +123,12 @@ def read_entry(
 
 
 def _read_seat(job: Object, said: Said | None) -> State:
-    if is_managed_elsewhere(job):
-        return "Out"
     if said == "Given" or has_started(job):
         return "Holds"
     return "Waits" if not is_terminating(job) and _is_asking(job, said) else "Out"
 
 
 def _read_state(job: Object, said: Said | None, *, has_pods: bool) -> State:
-    if is_managed_elsewhere(job):
-        return "Out"
     if is_running(job) or _is_ending(job, said, has_pods=has_pods):
         return "Holds"
     if not wants_to_run(job) or not _is_asking(job, said) or _is_reading(job, said):

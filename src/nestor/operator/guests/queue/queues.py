@@ -17,6 +17,7 @@ from nestor.operator.guests.queue.entry import Entry, Said, find_limits, find_si
 from nestor.operator.lifecycle.record import is_running, was_stopped
 from nestor.operator.lifecycle.suspend import is_quiet
 from nestor.operator.world.context import Context
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 Policies = dict[str, NestedClassSpec]
 
@@ -156,7 +157,8 @@ class Queue(Guest):
     def _renew(self, uid: str, job: Object | None, policies: Policies) -> set[str]:
         """Replace the job's entry. Returns the names of the classes that this concerns."""
         old = self._entries.pop(uid, None)
-        new = self._read(job, old, policies) if job is not None and job["metadata"]["uid"] == uid else None
+        is_ours = job is not None and job["metadata"]["uid"] == uid and not is_managed_elsewhere(job)
+        new = self._read(job, old, policies) if job is not None and is_ours else None
         if new is None:
             self._said.pop(uid, None)
             self._waits.pop(uid, None)
