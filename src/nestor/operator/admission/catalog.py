@@ -31,12 +31,8 @@ def build_status(app: Object, time: str) -> Object:
     generation = app["metadata"].get("generation", 0)
     accepted, title, commands = describe(app)
     old = conditions_of(app)
-    status: Object = {"conditions": conditions.merge(old, [accepted], generation, time), "observedGeneration": generation}
-    if title:
-        status["title"] = title
-    if commands:
-        status["commands"] = commands
-    return status
+    told = {key: value for key, value in (("title", title), ("commands", commands)) if value}
+    return told | {"conditions": conditions.merge(old, [accepted], generation, time), "observedGeneration": generation}
 
 
 def describe(app: Object) -> tuple[Condition, str, list[Object]]:

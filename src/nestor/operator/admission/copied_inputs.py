@@ -85,10 +85,8 @@ class CopiedInputs:
         placement, _ = resolve_placement(known.policy, known.spec)
         backends = placement.overflow.backends if placement and placement.overflow else []
         named = {*known.policy.images.pull_secret_names, *(name for item in backends for name in item.image_pull_secrets)}
-        missing = []
-        for name in sorted(named):
-            if not await self._copy_operators(name, PULL_TYPES, known, names.operators_pull_secret(name)):
-                missing.append(f"'{name}'")
+        made = {name: await self._copy_operators(name, PULL_TYPES, known, names.operators_pull_secret(name)) for name in named}
+        missing = sorted(f"'{name}'" for name, is_made in made.items() if not is_made)
         if not missing:
             return None
         where = f"in namespace '{self._operator_namespace}'"
