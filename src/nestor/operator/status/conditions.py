@@ -173,7 +173,10 @@ def _find_runner_problem(runner: Object | None) -> Condition | None:
     if (obstacle := pod_status.find_obstacle(runner, conditions.RUNNER_STARTING)) is None:
         return None
     reason, message = obstacle
-    return _steps("False", reason, message if reason == conditions.UNSCHEDULABLE else message + _describe_app_image(runner))
+    images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
+    if images and reason != conditions.UNSCHEDULABLE:
+        message += f" (app image '{images[0]}')"  # a volume that the pod's own message does not always name
+    return _steps("False", reason, message)
 
 
 def _find_left(run: Object | None) -> tuple[str, Object]:
@@ -204,9 +207,3 @@ def _decide_run(run: Object) -> Condition:
         "Running": (conditions.STEP_RUNNING, f"is running, {attempt}"),
     }.get(str(step.get("state")), (conditions.STEP_RUNNING, "is next"))
     return _steps("False", reason, f"{where} {how}")
-
-
-def _describe_app_image(runner: Object) -> str:
-    """The app image, a volume that the pod's own message does not always name."""
-    images = [volume["image"].get("reference") for volume in runner["spec"].get("volumes") or () if "image" in volume]
-    return f" (app image '{images[0]}')" if images else ""
