@@ -15,7 +15,7 @@ from nestor.operator.settings import Settings, read_settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
-from nestor.operator.world.trim import OWN_TRIMS
+from nestor.operator.world.trim import OWN, TRIMS
 
 REQUEST_SECONDS = 5
 """A request about the Lease that takes longer is made again. Its client is its own: it waits for no other request."""
@@ -99,8 +99,8 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
     async def work(fence: Fence | None) -> None:
         async with await Api.connect(kubeconfig, manager="nestor") as api:
             api.fence = fence
-            for kind, trim in OWN_TRIMS.items():
-                api.trim(kind, trim)
+            for kind in OWN:
+                api.trim(kind, TRIMS[kind])
             host = await read_host(api, settings.service_cidr, settings.dns)
             cache = Cache(api, settings.namespace)
             context = Context.create(api, settings, cache, host)

@@ -21,10 +21,11 @@ from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import is_new, reconcile_class, write_first
-from nestor.operator.world.context import OWN, Context, Result
+from nestor.operator.world.context import Context, Result
 from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.host_facts import keep_host
 from nestor.operator.world.ownership import find_job
+from nestor.operator.world.trim import OWN
 
 log = logging.getLogger(__name__)
 

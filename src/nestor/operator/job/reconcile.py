@@ -23,7 +23,6 @@ from nestor.operator.lifecycle.suspend import is_quiet
 from nestor.operator.world.context import Context, Result
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.ownership import ensure_finalizer, find_home, has_finalizer, is_managed_elsewhere
-from nestor.operator.world.trim import trim_job
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +118,6 @@ class JobReconciler:
                 job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
-            job = trim_job(job)
             resolved = await self._apps.resolve(job)
             if isinstance(resolved, Denial):
                 return await self._deny(job, resolved)

@@ -28,9 +28,7 @@ from nestor.kube.informer import Key
 from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
 from nestor.operator.world.kept import find_fault
-from nestor.operator.world.trim import OWN_TRIMS, TRIMS
-
-OWN = tuple(OWN_TRIMS)
+from nestor.operator.world.trim import OWN, TRIMS
 
 
 class Cache:

@@ -5,7 +5,6 @@ own labels and annotations. Of the rest: what each function says. Each returns a
 What is trimmed already stays as it is. None raises: what it cannot handle is kept as a stub (see `kept`). Pure.
 """
 
-import functools
 from collections.abc import Iterable
 
 from nestor.api import labels, pod_status
@@ -47,7 +46,6 @@ is another's to run stays that."""
 def _never_raising(trim: Trim) -> Trim:
     """With what is trimmed already returned as it is, and a stub for what cannot be trimmed: one object must not stop us."""
 
-    @functools.wraps(trim)
     def guarded(obj: Object) -> Object:
         if is_kept(obj):
             return obj
@@ -59,7 +57,6 @@ def _never_raising(trim: Trim) -> Trim:
     return guarded
 
 
-@_never_raising
 def trim_job(job: Object) -> Object:
     """A NestedAppJob or NestedApp with AppDef (without icon) and parameters as compressed text; a large one has lost them."""
     spec = dict(spec_of(job))
@@ -70,7 +67,6 @@ def trim_job(job: Object) -> Object:
     return _trim_own(job, spec, _FREE)
 
 
-@_never_raising
 def trim_cluster(cluster: Object) -> Object:
     """A NestedCluster with its spec and status, but for the length of its steps' messages, which its tenant writes."""
     status = status_of(cluster)
@@ -82,7 +78,6 @@ def trim_cluster(cluster: Object) -> Object:
     return _trim_own({**cluster, "status": status}, spec_of(cluster), ())
 
 
-@_never_raising
 def trim_class(item: Object) -> Object:
     """A NestedClass or an OverflowBackend: admins write it, and all that it says must be known."""
     return {**item, "metadata": _trim_metadata(item)}
@@ -122,7 +117,6 @@ def _build_stub(obj: Object, problem: str) -> Object:
     return {**_head(obj), "metadata": kept, "spec": few, "status": status if is_small else {}, UNREADABLE: problem}
 
 
-@_never_raising
 def trim_pod(pod: Object) -> Object:
     """Of the application's pods, only their phase and node matter, and what holds up those that do not start; of our own, also
     what they wait for and how they ended.
@@ -147,7 +141,6 @@ def trim_pod(pod: Object) -> Object:
     return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
 
 
-@_never_raising
 def trim_node(node: Object) -> Object:
     """A virtual node, with its labels, its taints and whether it is ready."""
     spec, ready = spec_of(node), [item for item in status_of(node).get("conditions") or () if item["type"] == "Ready"]
@@ -159,7 +152,6 @@ def trim_node(node: Object) -> Object:
     }
 
 
-@_never_raising
 def trim_request(request: Object) -> Object:
     """A CertificateSigningRequest: what an answer depends on, if it has none yet. Who may ask can ask often, and at length."""
     spec, status, meta = spec_of(request), status_of(request), _trim_metadata(request)
@@ -173,7 +165,6 @@ def trim_request(request: Object) -> Object:
     return {**_head(request), **kept}
 
 
-@_never_raising
 def trim_ingress(ingress: Object) -> Object:
     """Ours whole, because they are compared with what they should be; of all others, their hosts and class."""
     if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _is_small(ingress):
@@ -189,7 +180,6 @@ def trim_ingress(ingress: Object) -> Object:
     return {**_head(ingress), "metadata": metadata, "spec": kept}
 
 
-@_never_raising
 def trim_slice(item: Object) -> Object:
     """An EndpointSlice with its ports' names and one ready endpoint, if there is any."""
     ready = [
@@ -211,17 +201,12 @@ def trim_object(obj: Object) -> Object:
     return {**_head(obj), "metadata": _trim_metadata(obj), UNREADABLE: f"it has more than {OBJECT_LIMIT} bytes as JSON"}
 
 
-OWN_TRIMS: dict[Kind, Trim] = {
-    kinds.NESTED_APP_JOB: trim_job,
-    kinds.NESTED_CLUSTER: trim_cluster,
-    kinds.NESTED_CLASS: trim_class,
-    kinds.NESTED_APP: trim_job,
-    kinds.OVERFLOW_BACKEND: trim_class,
-}
+OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.NESTED_APP, kinds.OVERFLOW_BACKEND)
 """Our own resources: users write all but the classes and the backends."""
-
-TRIMS: dict[Kind, Trim] = {
-    **OWN_TRIMS,
+_TRIMS: dict[Kind, Trim] = {
+    **dict.fromkeys((kinds.NESTED_APP_JOB, kinds.NESTED_APP), trim_job),
+    **dict.fromkeys((kinds.NESTED_CLASS, kinds.OVERFLOW_BACKEND), trim_class),
+    kinds.NESTED_CLUSTER: trim_cluster,
     kinds.POD: trim_pod,
     kinds.INGRESS: trim_ingress,
     kinds.ENDPOINT_SLICE: trim_slice,
@@ -230,6 +215,7 @@ TRIMS: dict[Kind, Trim] = {
     **dict.fromkeys((kinds.SERVICE, kinds.STATEFUL_SET, kinds.PERSISTENT_VOLUME_CLAIM), trim_object),
     **dict.fromkeys((kinds.NAMESPACE, kinds.DEPLOYMENT), trim_object),
 }
+TRIMS = {kind: _never_raising(trim) for kind, trim in _TRIMS.items()}
 """Every kind that a cache has."""
 
 

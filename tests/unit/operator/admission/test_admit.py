@@ -10,10 +10,11 @@ from nestor.api import conditions, labels
 from nestor.api.data import write
 from nestor.api.policies import Persistence
 from nestor.cluster.shape import Host
+from nestor.kube import kinds
 from nestor.operator.admission.admit import admit
 from nestor.operator.admission.app_source import find_source
 from nestor.operator.admission.identity import Refused, identify
-from nestor.operator.world.trim import trim_cluster
+from nestor.operator.world.trim import TRIMS
 from tests.unit.operator.builders import STEPS, Object, build_job, build_policy, build_resolved, deny, resolve
 
 CLASSES = {"default": build_policy(), "big": build_policy()}
@@ -184,7 +185,7 @@ def test_an_appdefs_version_that_the_class_lacks_is_the_nearest_newer_one(wanted
 
 def test_a_jobs_cluster_that_cannot_be_read_is_not_taken_for_none() -> None:
     meta = {"name": "hello", "namespace": "n", "uid": "u", "labels": {labels.JOB_UID: "1234"}}
-    cluster = trim_cluster({"metadata": meta, "spec": {"image": "x" * 300_000}})
+    cluster = TRIMS[kinds.NESTED_CLUSTER]({"metadata": meta, "spec": {"image": "x" * 300_000}})
     with pytest.raises(Refused, match="NestedCluster 'hello': `spec` has 300012 bytes as JSON; at most 262144 are accepted"):
         resolve(build_job(), CLASSES, cluster)
     cluster["metadata"]["labels"] = {labels.JOB_UID: "another"}

@@ -24,7 +24,7 @@ from nestor.operator.admission.app_source import (
 )
 from nestor.operator.admission.catalog import build_status
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
-from nestor.operator.world.trim import trim_job
+from nestor.operator.world.trim import TRIMS
 from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}
@@ -86,7 +86,7 @@ def test_an_icon_is_not_kept(image: object, kept: object) -> None:
 
 def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_refused() -> None:
     icon, note = {"type": "image/png", "data": "A" * 900_000}, {"note": "y" * 80_000}
-    store = Informer(cast(Api, None), kinds.NESTED_APP, trim=trim_job)
+    store = Informer(cast(Api, None), kinds.NESTED_APP, trim=TRIMS[kinds.NESTED_APP_JOB])
     store.put(build_app("big", appDef=APPDEF | {"image": icon} | note))
     store.put(build_app("huge", image="a:1", appDef=APPDEF | {"note": "y" * 300_000}))
     assert read_catalog("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note

@@ -11,7 +11,7 @@ from nestor.cluster.boost import boost, give_back
 from nestor.cluster.server import build_stateful_set, list_containers
 from nestor.kube import Invalid, kinds
 from nestor.operator.guests.boost import STEPS_SECONDS, find_rest
-from nestor.operator.world.trim import trim_pod
+from nestor.operator.world.trim import TRIMS
 from tests.unit.operator.builders import READY, Object, build_shape
 from tests.unit.operator.scene import HOME, Scene
 
@@ -43,7 +43,7 @@ def build_pod(**policy: Object) -> Object:
     """A server's pod as it starts, as the cache has it."""
     template = build_stateful_set(build_shape(policy=policy), "10.0.0.1")["spec"]["template"]
     meta = {"name": "hello-k3s-0", "namespace": "x", "labels": {labels.COMPONENT: labels.COMPONENT_SERVER}}
-    return trim_pod({"metadata": meta, "spec": template["spec"], "status": {}})
+    return TRIMS[kinds.POD]({"metadata": meta, "spec": template["spec"], "status": {}})
 
 
 def test_a_ready_cluster_asks_for_what_it_needs_and_for_no_more_than_that() -> None:

@@ -17,7 +17,7 @@ from nestor.operator.guests.pool.decide import LIFE_SECONDS, START_SECONDS, Memb
 from nestor.operator.guests.pool.keeper import Pools
 from nestor.operator.guests.pool.member import build_home, choose_cluster, find_key, finish_claim, list_members, look_at_pods
 from nestor.operator.world.ownership import find_home
-from nestor.operator.world.trim import trim_pod
+from nestor.operator.world.trim import TRIMS
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 from tests.unit.operator.scene import Scene
 
@@ -217,6 +217,6 @@ def test_what_pods_of_jobs_want(component: str, held: str, phase: str, found: tu
     status = {"phase": phase, "conditions": [scheduled, {"type": "Ready", "status": str(is_ready)}]}
     meta = {"name": "x", "namespace": "home", "creationTimestamp": times.timestamp(), "labels": {labels.COMPONENT: component}}
     spec: Object = {} if held else {"nodeName": "n"}
-    scene.show(kinds.POD, trim_pod({"metadata": meta, "spec": spec, "status": status}))
+    scene.show(kinds.POD, TRIMS[kinds.POD]({"metadata": meta, "spec": spec, "status": status}))
     assert look_at_pods(scene.context.cache, ()) == found
     assert look_at_pods(scene.context.cache, {"home"}) == (False, False), "those of the pools want nobody's room"

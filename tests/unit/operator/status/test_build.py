@@ -11,12 +11,13 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.exposure.exposed import Exposure, TargetView
+from nestor.kube import kinds
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.build import build_status, describe, explain_held, find_next_step, list_events, list_steps
 from nestor.operator.status.conditions import Observed, summarize
-from nestor.operator.world.trim import HELD_LIMIT, trim_pod
+from nestor.operator.world.trim import HELD_LIMIT, TRIMS
 from tests.unit.operator.builders import Object, build_cluster, build_job, build_life, build_resolved, build_run, step
 
 TIME, LATER = "2026-01-01T00:00:01Z", "2026-01-01T00:00:09Z"
@@ -217,7 +218,7 @@ def pod(name: str, *, node: str = "", component: str = labels.COMPONENT_APP, end
     own = {labels.NESTED_NAME: name, labels.NESTED_NAMESPACE: "shop"}
     meta = {"name": f"{name}-x-shop-x-1", "namespace": "home", "labels": {labels.COMPONENT: component}, "annotations": own}
     meta |= {"deletionTimestamp": "2026-01-01T00:00:00Z"} if ending else {}
-    return trim_pod({"metadata": meta, "spec": {"nodeName": node} if node else {}, "status": status})
+    return TRIMS[kinds.POD]({"metadata": meta, "spec": {"nodeName": node} if node else {}, "status": status})
 
 
 def virtual(status: str, message: str = "") -> Object:

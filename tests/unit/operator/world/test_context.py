@@ -14,7 +14,7 @@ from nestor.kube import Api, Informer, Kind, NotFound, Unreachable, kinds
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Cache, Classes, Context, Result
 from nestor.operator.world.host_facts import keep_host
-from nestor.operator.world.trim import trim_class
+from nestor.operator.world.trim import TRIMS
 from tests.unit.operator.builders import IMAGES, Object, build_policy
 
 GOOD = build_policy().model_dump(by_alias=True, exclude_none=True)
@@ -25,7 +25,7 @@ def build(name: str, spec: Object, version: str = "1") -> Object:
 
 
 def build_store() -> Informer:
-    return Informer(cast(Api, None), kinds.NESTED_CLASS, trim=trim_class)
+    return Informer(cast(Api, None), kinds.NESTED_CLASS, trim=TRIMS[kinds.NESTED_CLASS])
 
 
 def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:

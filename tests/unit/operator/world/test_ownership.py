@@ -9,7 +9,7 @@ import pytest
 from nestor.api import labels, names
 from nestor.kube import Api, kinds
 from nestor.operator.world.ownership import ensure_finalizer, find_home, has_finalizer, remove_finalizer
-from nestor.operator.world.trim import trim_job
+from nestor.operator.world.trim import TRIMS
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_job
 
@@ -52,9 +52,9 @@ async def test_those_of_others_stay(others: list[str], asks: list[str]) -> None:
     api = RawApi()
     job = build_job()
     job["metadata"]["finalizers"] = others
-    seen = trim_job(api.put(kinds.NESTED_APP_JOB, job))
+    seen = TRIMS[kinds.NESTED_APP_JOB](api.put(kinds.NESTED_APP_JOB, job))
     assert not has_finalizer(seen)
-    made = trim_job(await ensure_finalizer(cast(Api, api), kinds.NESTED_APP_JOB, seen))
+    made = TRIMS[kinds.NESTED_APP_JOB](await ensure_finalizer(cast(Api, api), kinds.NESTED_APP_JOB, seen))
     assert has_finalizer(made)
     assert api.asked == [*asks, "PATCH nestedappjobs team-a/hello"]
     live = api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}

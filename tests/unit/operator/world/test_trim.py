@@ -23,22 +23,7 @@ from nestor.operator.backends.process import account_of
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.world.context import Cache
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, find_fault, read_spec
-from nestor.operator.world.trim import (
-    CUT,
-    LIST_LIMIT,
-    OBJECT_LIMIT,
-    OWN_TRIMS,
-    TRIMS,
-    trim_class,
-    trim_cluster,
-    trim_ingress,
-    trim_job,
-    trim_node,
-    trim_object,
-    trim_pod,
-    trim_request,
-    trim_slice,
-)
+from nestor.operator.world.trim import CUT, LIST_LIMIT, OBJECT_LIMIT, OWN, TRIMS, trim_object
 from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, want
 from tests.unit.operator.builders import Object, build_job, build_policy
 from tests.unit.operator.scene import Scene
@@ -76,10 +61,10 @@ def size(value: object) -> int:
 )
 def test_a_jobs_spec_is_read_as_it_was_written(job: Object) -> None:
     before = copy.deepcopy(job)
-    kept = trim_job(job)
+    kept = TRIMS[kinds.NESTED_APP_JOB](job)
     assert job == before
     assert read_spec(kept) == job["spec"] == read_spec(job)
-    assert trim_job(kept) is kept
+    assert TRIMS[kinds.NESTED_APP_JOB](kept) is kept
     assert "managedFields" not in kept["metadata"]
     assert "note" not in kept["metadata"].get("annotations", {})
 
@@ -87,7 +72,7 @@ def test_a_jobs_spec_is_read_as_it_was_written(job: Object) -> None:
 def test_the_icon_of_an_app_def_is_not_kept_and_does_not_count() -> None:
     job = build_job()
     job["spec"]["app"]["appDef"]["image"] = {"type": "image/png", "data": "A" * 2 * SPEC_LIMIT}
-    kept = trim_job(job)
+    kept = TRIMS[kinds.NESTED_APP_JOB](job)
     assert size(kept) < 10_000
     assert read_spec(kept)["app"]["appDef"]["image"] == {"type": "image/png", "data": ""}
     assert identify(kept, {"default": build_policy()}).spec.app
@@ -96,13 +81,13 @@ def test_the_icon_of_an_app_def_is_not_kept_and_does_not_count() -> None:
 @pytest.mark.parametrize("icon", ["icon.png", {"data": 5}, {"data": None}, None, []])
 def test_an_icon_that_is_none_is_kept_for_the_message_about_it(icon: object) -> None:
     job = build_job(app={"appDef": {"image": icon}})
-    assert read_spec(trim_job(job)) == job["spec"]
+    assert read_spec(TRIMS[kinds.NESTED_APP_JOB](job)) == job["spec"]
 
 
 @pytest.mark.parametrize("place", ["parameters", "appDef"])
 def test_a_wide_job_is_a_stub_and_refused(place: str) -> None:
     job = build_job(**{"parameters": {"a": WIDE}} if place == "parameters" else {"app": {"appDef": {"a": WIDE}}})
-    kept = trim_job(job)
+    kept = TRIMS[kinds.NESTED_APP_JOB](job)
     assert size(kept) < 10_000
     assert kept["spec"]["className"] == "default"
     with pytest.raises(
@@ -115,11 +100,11 @@ def test_a_wide_job_is_a_stub_and_refused(place: str) -> None:
 def test_what_is_just_small_enough_takes_no_more_memory_than_its_text() -> None:
     job = build_job(parameters={"a": WIDE[:80_000]})
     assert size(job) > 4_000_000
-    kept = trim_job(job)
+    kept = TRIMS[kinds.NESTED_APP_JOB](job)
     assert size(kept) < 10_000
     assert identify(kept, {"default": build_policy()}).spec.parameters == {"a": WIDE[:80_000]}
     random = zlib.compress(json.dumps(list(range(40_000))).encode())
-    assert size(trim_job(build_job(parameters={"a": random.hex()}))) < 2 * SPEC_LIMIT
+    assert size(TRIMS[kinds.NESTED_APP_JOB](build_job(parameters={"a": random.hex()}))) < 2 * SPEC_LIMIT
 
 
 @pytest.mark.parametrize("trim", TRIMS.values(), ids=[kind.plural for kind in TRIMS])
@@ -139,7 +124,7 @@ def test_nothing_that_an_object_contains_ends_its_reader(trim: pages.Trim, broke
     assert trim(kept) == kept
 
 
-@pytest.mark.parametrize("trim", OWN_TRIMS.values(), ids=[kind.plural for kind in OWN_TRIMS])
+@pytest.mark.parametrize("trim", [TRIMS[kind] for kind in OWN], ids=[kind.plural for kind in OWN])
 def test_what_cannot_be_trimmed_is_a_stub_that_says_so_and_can_still_be_deleted(trim: pages.Trim) -> None:
     meta = META | {"labels": [labels.JOB], "finalizers": [labels.FINALIZER, "example.com/x"], "deletionTimestamp": "z"}
     kept = trim({"metadata": meta, "spec": {"className": "restricted"}, "status": {"conditions": []}})
@@ -193,35 +178,37 @@ def test_a_clusters_spec_is_kept_whatever_its_tenant_has_recorded() -> None:
     steps = [{"name": f"s{number}", "state": "Failed", "message": "x" * 32_000} for number in range(7)]
     spec = {"className": "restricted", "kubernetesVersion": "v1.33", "image": "k3s"}
     status = {"policy": {"podSecurity": "Baseline"}, "suspended": True}
-    kept = trim_cluster({"metadata": META, "spec": spec, "status": status | {"run": {"hash": "h", "steps": steps}}})
+    kept = TRIMS[kinds.NESTED_CLUSTER](
+        {"metadata": META, "spec": spec, "status": status | {"run": {"hash": "h", "steps": steps}}}
+    )
     assert kept["spec"] == spec
     assert {key: kept["status"][key] for key in status} == status
     assert [step["name"] for step in kept["status"]["run"]["steps"]] == [step["name"] for step in steps]
     assert {len(step["message"]) for step in kept["status"]["run"]["steps"]} == {5000}
     assert find_fault(kept) is None
-    assert trim_cluster(kept) is kept
+    assert TRIMS[kinds.NESTED_CLUSTER](kept) is kept
 
 
 def test_a_catalog_entry_is_kept_without_its_icon() -> None:
     app_def = {"name": "x", "image": {"type": "image/png", "data": "A" * 800_000}, "commands": {"S": {"x": "y" * 80_000}}}
     whole: Object = {"metadata": META, "spec": {"title": "Shop", "appDef": app_def}, "status": {"title": "Shop"}}
     before = copy.deepcopy(whole)
-    kept = trim_job(whole)
+    kept = TRIMS[kinds.NESTED_APP_JOB](whole)
     assert whole == before
     assert size(kept) < 10_000
     assert find_fault(kept) is None
     assert read_spec(kept) == {"title": "Shop", "appDef": app_def | {"image": {"type": "image/png", "data": ""}}}
     assert kept["status"] == {"title": "Shop"}
-    assert trim_job(kept) is kept
+    assert TRIMS[kinds.NESTED_APP_JOB](kept) is kept
 
 
 def test_of_a_class_all_that_it_says_is_kept() -> None:
     spec = {"network": {"allow": [f"10.{number}.0.0/16" for number in range(20_000)]}}
-    assert trim_class({"metadata": META, "spec": spec})["spec"] == spec
+    assert TRIMS[kinds.NESTED_CLASS]({"metadata": META, "spec": spec})["spec"] == spec
 
 
 def test_a_store_keeps_the_trimmed_object() -> None:
-    store = Informer(cast(Api, None), kinds.NESTED_APP_JOB, trim=trim_job)
+    store = Informer(cast(Api, None), kinds.NESTED_APP_JOB, trim=TRIMS[kinds.NESTED_APP_JOB])
     store.put({"metadata": META, "spec": {"parameters": {"a": WIDE}}})
     assert size(store.get("x", "team-a")) < 10_000
     assert all(informer.trim is not None for informer in Cache(cast(Api, None)).informers.values())
@@ -285,7 +272,7 @@ POD: Object = {
 
 
 def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
-    kept = trim_pod(POD)
+    kept = TRIMS[kinds.POD](POD)
     assert size(kept) < 20_000
     for read in (
         pod_status.find_first_waiting,
@@ -300,12 +287,12 @@ def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
     assert kept["spec"]["terminationGracePeriodSeconds"] == 7
     assert kept["metadata"]["annotations"] == {labels.PLAN_HASH: "h"}
     assert kept["metadata"]["labels"] == {labels.COMPONENT: "runner"}
-    assert trim_pod(kept) == kept
+    assert TRIMS[kinds.POD](kept) == kept
 
 
 def test_of_the_applications_pods_only_the_phase_is_kept() -> None:
     pod = POD | {"metadata": POD["metadata"] | {"labels": {labels.COMPONENT: labels.COMPONENT_APP}}}
-    kept = trim_pod(pod)
+    kept = TRIMS[kinds.POD](pod)
     assert kept["status"] == {"phase": "Failed", "reason": "Evicted"}
     assert size(kept) < 4000
 
@@ -321,10 +308,10 @@ def ingress(*hosts: str, **own: str) -> Object:
 
 def test_very_many_hosts_are_kept_as_text_and_found_in_it() -> None:
     hosts = [f"h{number}.jobs.test" for number in range(20_000)]
-    kept = trim_ingress(ingress(*hosts))
+    kept = TRIMS[kinds.INGRESS](ingress(*hosts))
     assert size(kept) < 20 * len(hosts)
     assert hosts_of(kept) == set(hosts)
-    assert trim_ingress(kept) == kept
+    assert TRIMS[kinds.INGRESS](kept) == kept
     mine = [HostClaim(host, "shop", "team-b", "2", "2026-01-01T00:00:00Z") for host in ("h77.jobs.test", "77.jobs.test")]
     assert find_foreign(mine, [kept], {}, "nginx").keys() == {"h77.jobs.test"}
 
@@ -332,9 +319,9 @@ def test_very_many_hosts_are_kept_as_text_and_found_in_it() -> None:
 def test_our_own_ingress_is_kept_whole_unless_it_cannot_be_ours() -> None:
     own = {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
     whole = ingress("a.test", **own)
-    assert "snippet" not in trim_ingress(whole)["metadata"]["annotations"]
+    assert "snippet" not in TRIMS[kinds.INGRESS](whole)["metadata"]["annotations"]
     del whole["metadata"]["annotations"]["snippet"]
-    kept = trim_ingress(whole)
+    kept = TRIMS[kinds.INGRESS](whole)
     assert (kept["spec"], kept["metadata"]["annotations"]) == (whole["spec"], whole["metadata"]["annotations"])
 
 
@@ -350,11 +337,11 @@ def test_our_own_ingress_is_kept_whole_unless_it_cannot_be_ours() -> None:
 )
 def test_of_a_slice_one_ready_endpoint_is_kept(endpoints: list[Object]) -> None:
     whole = {"metadata": META, "ports": [{"name": "http", "port": 80}, {"port": 81}], "endpoints": endpoints}
-    kept = trim_slice(whole)
+    kept = TRIMS[kinds.ENDPOINT_SLICE](whole)
     assert has_ready_endpoint([kept]) is has_ready_endpoint([whole])
     assert [port.get("name") for port in kept["ports"]] == ["http", None]
     assert size(kept) < 4000
-    assert trim_slice(kept) == kept
+    assert TRIMS[kinds.ENDPOINT_SLICE](kept) == kept
 
 
 def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:
@@ -372,9 +359,9 @@ def test_of_a_virtual_node_what_it_is_compared_with_is_kept() -> None:
     node["spec"] |= {"unschedulable": True, "podCIDR": "10.0.0.0/24"}
     node["status"] |= {"images": [{"names": ["x" * 1000]}] * 50, "capacity": {"cpu": "4"}}
     node["status"]["conditions"] += [{"type": "MemoryPressure", "status": "False"}]
-    kept = trim_node(node)
+    kept = TRIMS[kinds.NODE](node)
     assert size(kept) < 8_000
-    assert trim_node(kept) == kept
+    assert TRIMS[kinds.NODE](kept) == kept
     wanted = want(GPU)
     assert find_change(kept, wanted) == find_change(node, wanted)
     assert is_of(kept, build_backend())
@@ -383,8 +370,8 @@ def test_of_a_virtual_node_what_it_is_compared_with_is_kept() -> None:
 
 
 def test_of_the_process_of_a_backend_the_addresses_are_kept_too() -> None:
-    assert trim_pod(build_process())["status"]["podIPs"] == [{"ip": "10.1.2.3"}]
-    assert "podIPs" not in trim_pod(POD | {"status": STATUS | {"podIPs": [{"ip": "10.1.2.3"}]}})["status"]
+    assert TRIMS[kinds.POD](build_process())["status"]["podIPs"] == [{"ip": "10.1.2.3"}]
+    assert "podIPs" not in TRIMS[kinds.POD](POD | {"status": STATUS | {"podIPs": [{"ip": "10.1.2.3"}]}})["status"]
 
 
 def test_a_certificate_request_is_kept_with_what_it_asks_for() -> None:
@@ -404,11 +391,11 @@ def test_large_requests_are_refused_and_not_kept(status: Object) -> None:
     asked: Object = {"request": "x" * 60_000, "signerName": CLIENT_SIGNER, "username": account, "usages": ["any"] * 900}
     request: Object = {"metadata": META | {"annotations": {"a": "x" * 60_000}}, "spec": asked}
     known = Known({account: "link"})
-    kept = trim_request(request)
+    kept = TRIMS[kinds.CERTIFICATE_REQUEST](request)
     assert size(kept) < REQUEST_LIMIT + 4_000
     assert decide_request(kept, known) == decide_request(request, known)
     assert decide_request(kept, known).answer == "Deny"
-    answered = trim_request(request | {"status": status})
+    answered = TRIMS[kinds.CERTIFICATE_REQUEST](request | {"status": status})
     assert size(answered) < 4_000
     assert decide_request(answered, known).answer == "Ignore"
-    assert trim_request(answered) == answered
+    assert TRIMS[kinds.CERTIFICATE_REQUEST](answered) == answered
