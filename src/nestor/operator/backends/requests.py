@@ -48,9 +48,8 @@ class RequestReconciler:
         if verdict.answer == "Approve" and spec_of(request).get("signerName") == vnode.CLIENT_SIGNER:
             try:
                 # First: from now on somebody may hold it.
-                await self._reserve(verdict.node, verdict.backend)
-            except TooManyNames as error:
-                verdict = Verdict("Deny", str(error))
+                if not await self._reserve(verdict.node, verdict.backend):
+                    verdict = Verdict("Deny", f"backend '{verdict.backend}' has had {NAMES_LIMIT} nodes within a day")
             except (Conflict, NotFound):
                 return Result(POLL_SECONDS)
         await self._answer(request, verdict)
@@ -75,16 +74,17 @@ class RequestReconciler:
         own = [pod for pod in pods if is_process(pod, backend)]
         return frozenset(item["ip"] for pod in own for item in status_of(pod).get("podIPs") or () if item.get("ip"))
 
-    async def _reserve(self, node: str, backend: str) -> None:
-        """Reserve a name for as long as a certificate that is approved now may last. Raises `TooManyNames`, `ApiError`."""
+    async def _reserve(self, node: str, backend: str) -> bool:
+        """Reserve a name for as long as a certificate that is approved now may last. False: the backend has had too many."""
         api, where = self._context.api, {"name": vnode.RESERVED_CONFIG_MAP, "namespace": self._context.settings.namespace}
         found = await api.find(kinds.CONFIG_MAP, **where)
         change = find_change((found or {}).get("data") or {}, node, backend, now())
-        if found is not None:
+        if change is not None and found is not None:
             await api.patch(kinds.CONFIG_MAP, where["name"], where["namespace"], {"data": change})
-            return
-        body = {"apiVersion": "v1", "kind": kinds.CONFIG_MAP.name, "metadata": where, "data": {node: change[node]}}
-        await api.create(kinds.CONFIG_MAP, body)
+        elif change is not None:
+            body = {"apiVersion": "v1", "kind": kinds.CONFIG_MAP.name, "metadata": where, "data": {node: change[node]}}
+            await api.create(kinds.CONFIG_MAP, body)
+        return change is not None
 
     async def _answer(self, request: Object, verdict: Verdict) -> None:
         meta, is_approved = request["metadata"], verdict.answer == "Approve"
@@ -111,17 +111,15 @@ def is_process(pod: Object, backend: str) -> bool:
     return own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and own.get(labels.BACKEND) == backend
 
 
-class TooManyNames(Exception):
-    """The backend has had too many nodes lately."""
-
-
-def find_change(data: Object, node: str, backend: str, time: datetime.datetime) -> Object:
-    """What changes in the ConfigMap: the name is there until later, and those are gone whose time is over. Pure."""
+def find_change(data: Object, node: str, backend: str, time: datetime.datetime) -> Object | None:
+    """What changes in the ConfigMap: the name is there until later, and those are gone whose time is over. None: the backend has
+    had too many nodes lately. Pure.
+    """
     ends = {name: _read(str(value)) for name, value in data.items()}
     over = {name: None for name, (_, until) in ends.items() if until is None or until < time}
     held = [name for name, (whose, _) in ends.items() if whose == backend and name not in over]
     if node not in held and len(held) >= NAMES_LIMIT:
-        raise TooManyNames(f"backend '{backend}' has had {NAMES_LIMIT} nodes within a day")
+        return None
     until = time + datetime.timedelta(seconds=vnode.CERTIFICATE_SECONDS + MARGIN_SECONDS)
     return over | {node: f"{backend} {write(until)}"}
 
