@@ -34,7 +34,9 @@ def gather_facts(
     """The facts about one job. `plan_hash`: of the current plan; None: it is refused. `policy`: its class, if that is there."""
     cluster = find_cluster(cache, home)
     status, epoch = status_of(cluster), read_epoch(cluster)
-    run = status.get("run")
+    run, outcome = status.get("run"), status.get("outcome") or {}
+    server = cache.find(kinds.POD, names.server_pod(home.name), home.namespace)
+    is_current = server is not None and not is_terminating(server) and outcome.get("serverUID") == server["metadata"]["uid"]
     return Facts(
         spec=spec,
         record=read_record(status_of(job), now),
@@ -46,7 +48,7 @@ def gather_facts(
         made_at=max(item["metadata"]["creationTimestamp"] for item in (cluster, job)) if cluster else None,
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
-        outcome=_find_outcome(status, cache.find(kinds.POD, names.server_pod(home.name), home.namespace)),
+        outcome=outcome if is_current else None,
         progress=find_progress(cache, home),
     )
 
@@ -59,11 +61,3 @@ def find_start_deadline(job: Object, start_time: str | None) -> float:
     if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
     return max(0.0, START_SECONDS - seconds_since(start_time))
-
-
-def _find_outcome(status: Object, server: Object | None) -> Object | None:
-    """The application's outcome, if the current server reported it."""
-    outcome: Object | None = status.get("outcome")
-    if not outcome or server is None or is_terminating(server):
-        return None
-    return outcome if outcome.get("serverUID") == server["metadata"]["uid"] else None
