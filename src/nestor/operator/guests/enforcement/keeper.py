@@ -124,7 +124,8 @@ class Enforcement(Guest):
             log.info("the host's network policies cannot be probed again: %s", verdict.problem)
         else:
             if verdict != self.verdict:
-                log.log(logging.WARNING if verdict.is_open else logging.INFO, "probe of network policies: %s", verdict)
+                is_open = verdict.code is not None and not verdict.is_enforced
+                log.log(logging.WARNING if is_open else logging.INFO, "probe of network policies: %s", verdict)
             self.verdict = verdict
             for item in self._context.cache.classes:
                 self._context.wake(kinds.NESTED_CLASS, item["metadata"]["name"], "")

@@ -28,10 +28,6 @@ class Verdict:
     problem: str = ""
 
     @property
-    def is_open(self) -> bool:
-        return self.code in _OPEN
-
-    @property
     def is_enforced(self) -> bool:
         return self.code == Exit.ENFORCED
 
