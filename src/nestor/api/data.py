@@ -170,7 +170,8 @@ def _read(kind: Any, value: Any, path: Path, ignored: list[Path]) -> Any:
     else:
         known = (kind, *others)
         is_right = isinstance(value, known) and (bool in known or not isinstance(value, bool))  # to Python, true is a number
-        _check(is_right, path, f"must be {' or '.join(_KINDS[item] for item in known)}")
+        # Python may give the kinds in the order in which another union of them was made first.
+        _check(is_right, path, f"must be {' or '.join(said for item, said in _KINDS.items() if item in known)}")
     return value
 
 
