@@ -2,8 +2,6 @@
 installed: its command line, kubectl, and the current context. Its figures go beside those of `nestor bench` on the same cluster.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

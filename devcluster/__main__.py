@@ -1,7 +1,5 @@
 """`python -m devcluster …`: the development cluster's command line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

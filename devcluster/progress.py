@@ -4,8 +4,6 @@ On a terminal the running stages are shown live, with a spinner; elsewhere (CI, 
 a long stage says now and then that it is still running, so that a quiet log never looks like a hang.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Only what Kubernetes itself makes is taken, in which the stand-in and K3s are th
 belongs to the one cluster: Secrets, ConfigMaps, Services, addresses, Leases.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

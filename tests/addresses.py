@@ -1,7 +1,5 @@
 """Addresses of this machine."""
 
-from __future__ import annotations
-
 import socket
 
 

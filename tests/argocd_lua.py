@@ -1,7 +1,5 @@
 """Runs the Lua of `charts/nestor/argocd` as Argo CD does: Lua 5.1 with tables and two functions of `os`, without strings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

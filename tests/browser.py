@@ -1,7 +1,5 @@
 """A real browser, Debian's Chromium, for tests of web pages; and axe-core, which finds what keeps people from using a page."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

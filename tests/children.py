@@ -1,7 +1,5 @@
 """Processes that tests start: none outlives its test, nor a test run that is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

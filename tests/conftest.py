@@ -1,7 +1,5 @@
 """For all kinds of tests: what a run by several workers relies on, and what a test was doing that took too long."""
 
-from __future__ import annotations
-
 import asyncio
 import traceback
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Faults, and whether `kubectl describe naj` alone tells their users cause, place and next step."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

@@ -23,8 +23,6 @@ what was seen last.
 A process says what it knows at `/debug/caches` of its health port (`nestor.kube.serving.pages`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Checked are the pages, the generated reference, the chart's notes and alerts, th
 `src`: messages, events, advice, descriptions of fields. Code and docstrings are left out. codespell checks spelling.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

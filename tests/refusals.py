@@ -1,7 +1,5 @@
 """An admission policy of somebody's, played by a ValidatingAdmissionPolicy: it refuses one object."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object
 from nestor.kube import Api, Forbidden, Kind
 from tests.waiting import eventually

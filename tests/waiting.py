@@ -3,8 +3,6 @@
 `limit` is for what runs without pytest, and has no time limit of its own. What a process knows: `tests/heard.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """`make bench NAMES=jobs`: the embedded cluster with Nestor, `nestor bench` in it, and what its processes take meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

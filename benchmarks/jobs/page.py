@@ -1,7 +1,5 @@
 """docs/evidence/speed.md and speed.svg, of the record in speed.json. Pure, but for `write`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

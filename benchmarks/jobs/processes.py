@@ -1,7 +1,5 @@
 """Processor time and memory of the embedded cluster's processes, by what they are."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """How much later a nested pod runs than one of the host, each made by its user at the same moment as others."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """Nestor as the image has it."""
 
-from __future__ import annotations
-
 import compileall
 import contextlib
 import shutil

@@ -1,7 +1,5 @@
 """What else the machine had to do: times that were measured beside other work are mostly those of the queue for the processor."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is measured between two API servers. Each measure prints what it has found, and returns its goals."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Pods for benchmarks: as large as those of real applications, with tokens, probes and variables."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """Two control planes and a syncer between them as its container runs it; the benchmark plays scheduler and kubelet."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

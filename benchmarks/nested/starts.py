@@ -1,7 +1,5 @@
 """What the processes take to start: imports are most of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

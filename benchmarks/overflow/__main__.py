@@ -1,7 +1,5 @@
 """`python -m benchmarks.overflow [NAME…]`: measure, print, and fail if a goal is missed."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -1,7 +1,5 @@
 """A light interLink API server: pods start and end by the clock, so whatever takes longer is not the backend's."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import AsyncIterator

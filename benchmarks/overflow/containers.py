@@ -4,8 +4,6 @@ It runs in the embedded cluster, with the test plugin as the backend. Images are
 shortest runs that aksjobscheduler's page tells of.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import statistics

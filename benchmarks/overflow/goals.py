@@ -1,7 +1,5 @@
 """What a measure has to reach. A run that misses one of its goals fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A node of the host cluster itself, whose kubelet takes no time: what is left is Kubernetes' own share."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """`python -m benchmarks.scale`: a thousand jobs that run, and five thousand that are suspended, at one operator."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import math

@@ -1,7 +1,5 @@
 """What schedulers, kubelets, syncers and runners say of all jobs of a control plane, as soon as they can."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

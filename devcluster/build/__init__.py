@@ -4,8 +4,6 @@ Nothing here starts or knows a cluster; `devcluster.cluster` does. Whatever is t
 built again, and two processes may call this at the same time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

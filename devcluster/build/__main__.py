@@ -1,7 +1,5 @@
 """`python -m devcluster.build WHAT…`: build, or run the Go tests, without starting a cluster."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

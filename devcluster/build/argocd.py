@@ -4,8 +4,6 @@ The program is Argo CD's own, of one version, without its web pages, which are m
 git and gpg; that of Redis has Debian's, and that of Dex, which runs only where somebody configures it, has nothing but busybox.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from devcluster.build import assembled, debian, fixtures, gobuild

@@ -1,7 +1,5 @@
 """The images that are put together from files of the cache: everything but what has a Dockerfile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

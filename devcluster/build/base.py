@@ -1,7 +1,5 @@
 """The two images that the Nestor image is made from where no registry can be reached: Debian itself, and kubectl with helm."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """buildah with a storage of its own: builds Dockerfiles without a daemon, and keeps every layer for the next build."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where built things are kept: outside the checkout, so that only the first run pays."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs the programs that build things, and says clearly what went wrong when one fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence

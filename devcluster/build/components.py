@@ -1,7 +1,5 @@
 """What is built from Go modules: one table, versions taken from each module's go.mod."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Built only when asked for. The images hold the suite's own programs, and Debian's instead of Alpine's or the upstream projects'.
 """
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass

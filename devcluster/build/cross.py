@@ -4,8 +4,6 @@ The rest of the image is Python, whose packages have wheels for both, and Debian
 are there for both; here, there is no machine that could run an image for the other one.
 """
 
-from __future__ import annotations
-
 import argparse
 import struct
 import sys

@@ -1,7 +1,5 @@
 """Debian packages: a few tools are installed, the rest is only unpacked into the cache, so that no service is ever started."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The images that have a Dockerfile: Nestor itself and the example applications."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What images of test fixtures have in common: a Debian that some are made on, and an archive of each."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Builds the Go components into the cache and links the current ones into `bin`."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Names things by what they are made of: the same inputs give the same key, so what is there need not be built."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

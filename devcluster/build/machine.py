@@ -1,7 +1,5 @@
 """What a machine must have before anything is built on it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

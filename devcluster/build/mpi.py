@@ -1,7 +1,5 @@
 """Debian's Open MPI with Python and OpenSSH, as an image for its test. Made only when asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from devcluster.build import fixtures

@@ -3,8 +3,6 @@
 Layout of the archive: https://github.com/opencontainers/image-spec/blob/main/image-layout.md
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

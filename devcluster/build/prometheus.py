@@ -3,8 +3,6 @@
 Debian's build has no discovery by Kubernetes' API. Targets are found by DNS instead, from headless Services.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from devcluster.build import assembled, debian, fixtures

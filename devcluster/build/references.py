@@ -1,7 +1,5 @@
 """Image names: how a full reference is found at the cluster's own registry, which stands in for every registry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

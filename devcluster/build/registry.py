@@ -3,8 +3,6 @@
 The protocol: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import tarfile

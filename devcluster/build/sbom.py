@@ -5,8 +5,6 @@ whoever installs it, and the hashes hold wherever that is. What comes with the i
 versions that has.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

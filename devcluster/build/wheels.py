@@ -1,7 +1,5 @@
 """Downloads the Python packages of the Nestor image outside of its build, which then needs no network. And a test's engine."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -8,8 +8,6 @@ Belongs here: processes, namespaces, configuration and readiness of the cluster.
 (`devcluster.build`), and nothing here knows what Nestor does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from contextlib import AbstractContextManager

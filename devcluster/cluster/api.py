@@ -4,8 +4,6 @@ The supervisor and `up` only need to know whether it answers. `nestor.kube` is t
 takes a second, which is a tenth of the time a warm start may take.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl

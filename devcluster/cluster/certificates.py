@@ -1,7 +1,5 @@
 """Certificate authorities and the certificates they sign; keys and certificates as PEM bytes, nothing is written."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The pods' cgroups: one directory of ours below the root of each hierarchy, whether the machine has cgroup v1 or v2."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Process 1 inherits every orphan (containerd's shims leave themselves to it), so 
 Python's own waiting for children would compete with that; here one place reaps all, and hands out the exit codes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

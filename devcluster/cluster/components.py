@@ -1,7 +1,5 @@
 """The programs that a cluster has once: what each is started with, and on which side of the link it lives. Pure."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

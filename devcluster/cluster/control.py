@@ -1,7 +1,5 @@
 """Orders to a running supervisor: one JSON line each way by a Unix socket that only its owner may open."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """`CLUSTER=current`: a cluster that is somebody else's, found by the current context of kubectl. Only looked at."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The embedded cluster from the outside: start it, end it, ask how it is. `CLUSTER=embedded`, the default."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import shutil

@@ -1,7 +1,5 @@
 """What "the cluster is ready" means, each part asked for what it is there for, as a user would ask it."""
 
-from __future__ import annotations
-
 import http.client
 import secrets
 import socket

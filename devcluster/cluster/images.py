@@ -1,7 +1,5 @@
 """Makes a node forget images that the registry knows better by now, so that a rebuilt image is pulled again under its tag."""
 
-from __future__ import annotations
-
 import http.client
 
 from devcluster.cluster import settings

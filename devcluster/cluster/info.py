@@ -1,7 +1,5 @@
 """What callers get to know about a cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Process 1 of namespaces of their own, whatever runs in them: to its end, with a state that tells why it failed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """`CLUSTER=kind`: a Kubernetes-in-Docker cluster for those who have Docker and kind. Commands are data, for the tests."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterable

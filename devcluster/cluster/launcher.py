@@ -1,7 +1,5 @@
 """Starts and ends the supervisor from the machine's side."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

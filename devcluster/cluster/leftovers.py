@@ -1,7 +1,5 @@
 """What a cluster that ended has left on the machine: it must be nothing, and tests hold it to that."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

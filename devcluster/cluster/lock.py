@@ -5,8 +5,6 @@ the cluster, by `hold` for as long as a whole `make test`. The *cluster* lock is
 whose it is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

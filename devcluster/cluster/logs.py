@@ -1,7 +1,5 @@
 """The components' logs, for people: the end of one, without the noise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 TAIL_BYTES = 65_536

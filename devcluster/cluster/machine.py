@@ -1,8 +1,6 @@
 """The machine as it was before the cluster: settings that a node needs otherwise are put back by `down`, and files that were
 there already are not blamed on us."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The control plane's network namespace and its link to the machine. Commands are data, so that tests read them without root."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 Made anew for every cluster, so a kubeconfig of yesterday's cluster does not open today's.
 """
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

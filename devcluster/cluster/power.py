@@ -1,7 +1,5 @@
 """The nodes' power switch: stopping one as a power cut does, and starting it again."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What must be true of a machine before a cluster is started on it; all that is wrong is said at once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The life of a set of programs: started by process 1 of a pid namespace, ended together when one of them ends by itself."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,8 +1,6 @@
 """The embedded cluster's fixed facts: names, addresses, ports. One cluster per machine, so nothing here is chosen at run time
 but the ports that a browser uses, which somebody else may already hold."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What is known of the running cluster, in two small files: who the supervisor is, and how far it got."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, dataclass

@@ -5,8 +5,6 @@ nothing: a component that dies is a fault to look at, so the cluster ends with t
 a node may be stopped and started again, by order (see `control`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -3,5 +3,3 @@
 `make conformance` runs them and writes their page. Results are kept per column: a run goes on where the last one ended.
 Belongs here: which tests run where, what became of them, the tables. The suite and its images are built by `devcluster.build`.
 """
-
-from __future__ import annotations

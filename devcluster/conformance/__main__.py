@@ -3,8 +3,6 @@
 `run` runs those of one set and column that have not ended before, and writes the docs; `publish` only writes the docs, of all.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

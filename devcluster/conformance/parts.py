@@ -1,7 +1,5 @@
 """The slice of the tests that belongs to `make jobs`: for each part of the cluster some of the fastest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

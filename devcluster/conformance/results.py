@@ -1,7 +1,5 @@
 """What became of tests: read from the suite's reports, kept in a file, judged by the list of known failures. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The nested cluster that the tests run against: its class and its job. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Object = dict[str, Any]

@@ -1,7 +1,5 @@
 """The sets of tests, which are run and shown apart. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

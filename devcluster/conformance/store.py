@@ -1,7 +1,5 @@
 """Where results are kept: in the cache as they come, and in the repository's docs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs Kubernetes' test suite against a cluster, and writes down each test as it ends."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """docs/evidence/conformance.json and docs/evidence/conformance.md: every test, and what became of it where. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

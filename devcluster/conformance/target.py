@@ -1,7 +1,5 @@
 """The cluster that the tests run against: the host, or a nested one in it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """`python -m devcluster.demo up|overflow|down`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -1,7 +1,5 @@
 """Watching one job until its page answers, telling the news as they come."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What to try after the demo, and where to look when it failed; every command works as printed. Pure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Installing Nestor by its Helm chart, as an admin would."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

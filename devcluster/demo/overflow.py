@@ -1,7 +1,5 @@
 """`make demo-overflow`: a job whose pods fill a small node, and go out to a second cluster and to an interLink backend."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import json

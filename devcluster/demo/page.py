@@ -1,7 +1,5 @@
 """The text of a job's page for a terminal."""
 
-from __future__ import annotations
-
 import html.parser
 
 _HIDDEN = {"head", "style", "script"}

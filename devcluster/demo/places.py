@@ -1,7 +1,5 @@
 """Where a job's pods are, told as it changes. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What `make demo-overflow` sets up: small nodes, two backends that take what these cannot, and a job that is too large. Pure."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`make demo`: cluster, Nestor, hello-world, its page."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

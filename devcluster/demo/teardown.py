@@ -1,7 +1,5 @@
 """`make demo-down`: the cluster with everything in it, or, in somebody else's cluster, what the demo put there."""
 
-from __future__ import annotations
-
 import os
 
 import devcluster.cluster

@@ -1,7 +1,5 @@
 """kubectl and helm as the demo calls them: ours where the cache has them, else the machine's."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

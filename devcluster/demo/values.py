@@ -1,7 +1,5 @@
 """Values of Nestor's chart for a cluster of `devcluster.cluster`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import nestor

@@ -1,7 +1,5 @@
 """Runs the backend: `python -m devcluster.plugin --home FOLDER --containerd SOCKET …`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import logging

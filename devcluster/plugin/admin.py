@@ -1,8 +1,6 @@
 """Sets the backend's switches and shows what it was asked, for tests and for people: HTTP on a Unix socket of the machine, which
 only its owner may open, so that no pod can. `devcluster.plugin.orders` is the other end."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

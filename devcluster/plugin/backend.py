@@ -1,7 +1,5 @@
 """All pods of the backend: accepted, listed, read and ended by UID."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable

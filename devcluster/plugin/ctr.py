@@ -1,7 +1,5 @@
 """containerd's client `ctr`: images are pulled, containers started, signaled and removed by it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import csv

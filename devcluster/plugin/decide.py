@@ -1,7 +1,5 @@
 """What is to be done next with a pod's containers: Kubernetes' rules for init containers and restarts. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

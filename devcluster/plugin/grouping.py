@@ -1,7 +1,5 @@
 """From hop 1 to hop 2: the files of a pod, sent as one list of each kind, grouped by the containers that mount them. Pure."""
 
-from __future__ import annotations
-
 from devcluster.plugin.refusals import volume_type
 from devcluster.plugin.volumes import object_name
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """Hop 1 of the protocol: what interLink's API server answers to virtual kubelets. It asks the plugin by hop 2."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

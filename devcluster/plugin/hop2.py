@@ -1,7 +1,5 @@
 """Hop 2 of the protocol: what a plugin answers to interLink's API server."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

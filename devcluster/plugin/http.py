@@ -1,7 +1,5 @@
 """What both hops do with every request: count it, ask for a token, have the fault that is set, say errors in words."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

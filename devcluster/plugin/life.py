@@ -1,7 +1,5 @@
 """One pod from its acceptance to its removal."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -4,8 +4,6 @@ File descriptors 3 and 4 are the container's output and error output; closing 5 
 folder of the logs. A line in it: time, stream, `F` or `P` (no newline follows), text.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

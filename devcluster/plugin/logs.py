@@ -1,7 +1,5 @@
 """Reads what `logger` wrote, with the options of `/getLogs`."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

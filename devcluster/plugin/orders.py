@@ -1,7 +1,5 @@
 """Orders to a running backend, by its Unix socket."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """The backend's own certificates: a CA, its server certificate, and one for clients. Kept over restarts."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where the backend listens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """What the backend knows of a pod, kept in a file per pod so that a restart loses nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What this backend does not run: each such thing is named. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nestor.api.objects import Object

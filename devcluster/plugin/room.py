@@ -1,7 +1,5 @@
 """How much of what the backend offers is taken, and by which pod. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 

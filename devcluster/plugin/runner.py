@@ -1,7 +1,5 @@
 """Starts one container after the other of a pod, and sees each of them end."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 import uuid

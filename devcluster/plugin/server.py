@@ -1,7 +1,5 @@
 """The backend's process: hop 1, hop 2, both with client certificates too, and the socket for orders."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

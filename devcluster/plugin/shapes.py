@@ -3,8 +3,6 @@
 Names become names of files here, so they may hold nothing but what Kubernetes allows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import GenericAlias, MappingProxyType
 from typing import Annotated, Any, Literal

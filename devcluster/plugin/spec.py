@@ -1,7 +1,5 @@
 """From a pod to what its containers are started with. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal

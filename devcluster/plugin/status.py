@@ -1,7 +1,5 @@
 """What the backend answers about a pod: Kubernetes' own container statuses. Pure."""
 
-from __future__ import annotations
-
 import datetime
 
 from devcluster.plugin import decide

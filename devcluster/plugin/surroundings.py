@@ -1,7 +1,5 @@
 """What a pod's containers share: a network namespace of their own, with nothing but its loopback interface, and cgroups."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

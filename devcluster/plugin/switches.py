@@ -1,7 +1,5 @@
 """What tests may set while the backend runs: what it offers, whom it lets in, and which faults it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal

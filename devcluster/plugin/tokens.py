@@ -1,7 +1,5 @@
 """An OIDC provider's smallest part: bearer tokens for client credentials (RFC 6749, section 4.4)."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import secrets

@@ -1,7 +1,5 @@
 """A pod's volumes as files on the machine."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterable, Mapping

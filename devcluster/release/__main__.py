@@ -1,7 +1,5 @@
 """`python -m devcluster.release FOLDER [PART…]`: make a release, or parts of it, in a folder outside the checkout."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

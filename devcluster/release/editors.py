@@ -1,7 +1,5 @@
 """JSON schemas for editors, of AppDefs and of each kind: by these, they complete and check files while they are written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

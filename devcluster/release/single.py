@@ -5,8 +5,6 @@ cache: machine code cannot be imported from an archive, and compiled files start
 bytes and rarely imported, stays in the archive.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from collections.abc import Iterator

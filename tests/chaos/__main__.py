@@ -1,7 +1,5 @@
 """`make chaos SEED=1 MINUTES=60`: ends with 0 if nothing was lost, doubled or left, and else tells what."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

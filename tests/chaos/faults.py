@@ -1,7 +1,5 @@
 """What fails here, each for a while: processes of the embedded cluster and of the pods in it, and nodes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The jobs that users make here, and what they do with them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Awaitable, Callable
 from random import Random

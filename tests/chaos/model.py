@@ -1,7 +1,5 @@
 """What a user may expect of the jobs that the API server has accepted. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What has happened, and requests that users repeat until they are answered."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

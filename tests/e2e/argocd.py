@@ -3,8 +3,6 @@
 The conftest makes the fixtures known. What stands in for Argo CD's images is said in `devcluster.build.argocd`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -14,8 +14,6 @@ Other network plugins drop packets, so their walls are silent. There, silence co
 time a control connection answers: one by the same pod, at the same moment, to what must be open. See `judge_silence`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

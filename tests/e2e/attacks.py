@@ -1,7 +1,5 @@
 """The attacks of the isolation tests, as data: each is a row of docs/evidence/attacks.md."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ The cluster is the embedded one, or the one that `CLUSTER` chooses (devcluster/R
 the embedded one, and run there alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -3,8 +3,6 @@
 They are in `$NESTOR_CACHE/failed/<test>/`. A hook of pytest calls this, which is not asynchronous.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A Git repository that pods can clone over HTTP, and a list of its pull requests as GitHub's API gives it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -2,8 +2,6 @@
 12 s of processor time. Each file has a namespace in it. The conftest makes the fixtures known.
 """
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import AsyncIterator

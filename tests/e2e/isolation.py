@@ -3,8 +3,6 @@
 The conftest makes the fixtures known: the tests of several files use them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

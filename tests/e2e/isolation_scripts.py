@@ -1,7 +1,5 @@
 """What runs in the pods of the isolation tests: listeners, stand-ins for clouds, routes to them, and the runner's attack."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.e2e import attack_script

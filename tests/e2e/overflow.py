@@ -3,8 +3,6 @@
 The conftest makes the fixtures known: they are for all tests of this folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import uuid

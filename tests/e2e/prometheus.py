@@ -3,8 +3,6 @@
 Its targets come from headless Services, by DNS: the operator's own, and one to which tests add the syncers of jobs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

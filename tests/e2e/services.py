@@ -1,7 +1,5 @@
 """The `house` with pods and Services of many kinds, which the tests of two files use. The conftest makes the fixtures known."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

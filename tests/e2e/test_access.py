@@ -1,7 +1,5 @@
 """Access to a nested cluster: who has it, and how it is taken away."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

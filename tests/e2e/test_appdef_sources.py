@@ -1,7 +1,5 @@
 """hello-world by each way to name an application: in the job, from a ConfigMap, from its image alone, from the catalog."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Every type of template step, from an app image or without one, to what it leaves in the nested cluster."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A class, an application and jobs by GitOps: the real Argo CD applies, watches, heals and prunes them."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The nested clusters of jobs as clusters of the host's Argo CD: an ApplicationSet installs into every one of them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Argo CD as a job: the AppDef tutorial's second example, its manifest as it is published, at the job's URL."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Argo CD's own program gives the verdicts that the unit tests expect: their Lua is another implementation of the language."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A preview per pull request, as the example has it: a job that comes, changes and goes with it, and nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import AsyncIterator

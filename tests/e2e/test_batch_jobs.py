@@ -1,7 +1,5 @@
 """Kubernetes' own Jobs in a nested cluster: their retries, what ends them at once, and ranks that find each other by name."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

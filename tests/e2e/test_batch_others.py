@@ -1,7 +1,5 @@
 """Batch programs of others in nested clusters: JobSet's controller, installed by a step, and Open MPI over a headless Service."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Many jobs at once: the operator lives through the load that it makes, and no job is lost, even where it is killed meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

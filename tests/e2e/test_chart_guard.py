@@ -1,7 +1,5 @@
 """The chart in a real cluster: what a stolen token is worth, and when helm uninstalls."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line as its user meets it, on one application from its first second to its last."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

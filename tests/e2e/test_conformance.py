@@ -1,7 +1,5 @@
 """A slice of Kubernetes' own conformance tests in a nested cluster; `make conformance` runs all of them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

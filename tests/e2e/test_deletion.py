@@ -1,7 +1,5 @@
 """Deletion leaves nothing in the host cluster, whenever it comes."""
 
-from __future__ import annotations
-
 import json
 
 from nestor.api import conditions, labels

@@ -1,7 +1,5 @@
 """What `make demo` runs, on the tests' cluster: ends with the page and its URL, and can be run twice."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

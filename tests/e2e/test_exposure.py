@@ -1,7 +1,5 @@
 """All targets of an app, as its users reach them: by host, by TLS, below a path, through a websocket, and when pods go."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import os

@@ -1,7 +1,5 @@
 """Processes die; jobs do not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

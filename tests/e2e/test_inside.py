@@ -1,7 +1,5 @@
 """The nested cluster of an app of several servers, as its user meets it: kubectl, logs, exec, DNS, tokens, no way to the host."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator

@@ -2,8 +2,6 @@
 are told: nothing that its pods do not reach.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """What an app pod reaches, as root in its container: its own cluster, and nothing besides."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

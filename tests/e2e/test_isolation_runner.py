@@ -1,7 +1,5 @@
 """What a runner reaches, whose scripts are its user's: its own cluster, and nothing besides."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

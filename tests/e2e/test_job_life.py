@@ -1,7 +1,5 @@
 """A job's life with real pods: it rests and goes on with its data, ends by itself or by its time, begins again when it failed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

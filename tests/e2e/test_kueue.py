@@ -1,7 +1,5 @@
 """Kueue in the cluster, installed by its own chart: two ClusterQueues, and jobs that wait, run, are preempted and run again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path

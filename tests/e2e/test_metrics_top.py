@@ -1,7 +1,5 @@
 """What pods use, inside a nested cluster: from a real metrics-server in the host, and a clear answer where there is none."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -3,8 +3,6 @@
 Each test prints how long that took. It is no test's business: the machine may be busy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A class shows all of its nodes: DaemonSets start, and what a tenant makes of the nodes is honored."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Those of a nested cluster follow one another in the same job, which is corrected each time into the next fault.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import Sequence

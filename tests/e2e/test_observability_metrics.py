@@ -1,7 +1,5 @@
 """A real Prometheus reads the operator and a syncer while jobs run, and evaluates what the chart brings: dashboard and alerts."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

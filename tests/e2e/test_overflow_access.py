@@ -1,7 +1,5 @@
 """A backend that lets in nobody without certificate and token: both are in Secrets, and the token is replaced while it works."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

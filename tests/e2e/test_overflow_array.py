@@ -1,7 +1,5 @@
 """Array jobs: a large one runs at a backend and a small one here. Both are gathered and merged, and a server is told."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

@@ -1,7 +1,5 @@
 """What `make demo-overflow` runs, on the tests' cluster: it tells where each pod goes, and how many are where."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 

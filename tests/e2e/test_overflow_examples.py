@@ -1,7 +1,5 @@
 """The examples of overflow, as their readers apply them, but that the backends are somewhere else."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The backend is the interLink plugin, which really runs containers. It has more CPUs to offer than any machine, but not many more.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

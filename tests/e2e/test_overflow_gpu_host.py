@@ -3,8 +3,6 @@
 The class says who gets there, how much of it, and all of that while jobs run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import uuid

@@ -1,7 +1,5 @@
 """Pods at a backend in trouble: not answering, its process killed, itself deleted. None is lost or runs twice."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The backend is the interLink plugin, which really runs containers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -3,8 +3,6 @@
 The other cluster is a nested one. Its pods are pods of the host cluster after all, with real kubelets.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

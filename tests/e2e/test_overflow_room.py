@@ -1,7 +1,5 @@
 """Pods that overflow because the machines are full. Nothing else may run on these meanwhile: it would take room, or find none."""
 
-from __future__ import annotations
-
 import pytest
 
 from devcluster.cluster import PluginInfo

@@ -1,7 +1,5 @@
 """NetworkPolicies of nested clusters: they really close, they really open, and never open Nestor's own walls."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

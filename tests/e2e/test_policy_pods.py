@@ -1,7 +1,5 @@
 """What a class allows the pods of its jobs beyond their containers, on real nodes: host names, priorities, disruption budgets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 

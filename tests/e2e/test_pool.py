@@ -1,7 +1,5 @@
 """A job that gets a cluster of its class's pool, beside one that waits for its own. Others' jobs keep pools from filling."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Who reaches a nested cluster from outside: the node ports of its Services, where the class allows them, and its API server."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Services carry traffic inside the nested cluster, and lead nowhere else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Persistent volumes: claims of nested clusters get volumes of the host, which survive pods and go, or stay, with the job."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path

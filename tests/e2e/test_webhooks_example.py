@@ -1,7 +1,5 @@
 """The example of an app with an admission webhook: what it makes goes through the webhook, inside the nested cluster alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from nestor.api import conditions

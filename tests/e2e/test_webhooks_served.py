@@ -1,7 +1,5 @@
 """What the nested API server asks of servers inside its cluster: webhooks that admit and convert, and an aggregated API."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

@@ -3,8 +3,6 @@
 It needs nothing but Python's own library. What it was asked for is said in its log, and by `/apis/…/greetings/asked`.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

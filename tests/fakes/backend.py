@@ -1,7 +1,5 @@
 """A backend in memory: runs pods as `nestor.pods.providers.base.Backend` promises, unless a test wants it to fail."""
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import copy

@@ -1,7 +1,5 @@
 """Another cluster in memory: an API server that validates little, a garbage collector, and kubelets that the tests play."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

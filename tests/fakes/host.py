@@ -1,7 +1,5 @@
 """The host cluster's provider on an API server in memory, in place of a real one."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from nestor.api.objects import Object

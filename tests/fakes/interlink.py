@@ -3,8 +3,6 @@
 It keeps no more of the protocol than the provider may rely on; a plugin that runs containers is another thing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import html

@@ -1,7 +1,5 @@
 """A web server of which a test plays the pages."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """Patches, as an API server applies them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 _KEYS = {"conditions": "type"} | dict.fromkeys(

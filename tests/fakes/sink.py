@@ -1,7 +1,5 @@
 """A server that takes CloudEvents over real HTTP, or whatever else a test wants it to do."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import ssl

@@ -4,8 +4,6 @@ No node: pods stay Pending unless a test writes their status, which is how kubel
 loopback, on free ports, keeps its files in one temporary folder, and is ended with the test run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

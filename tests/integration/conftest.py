@@ -1,7 +1,5 @@
 """One bare control plane for all integration tests that do not need one of their own."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator, Iterator
 

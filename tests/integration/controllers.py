@@ -1,7 +1,5 @@
 """Others' controllers, each a process beside a control plane: installed from its own chart, with its rights and its webhooks."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import datetime

@@ -5,8 +5,6 @@ at once. So whoever takes what the test has seen for what a process knows fails 
 a few seeds bring each two kinds into each order.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The definitions of VolumeSnapshots, as hosts with a snapshot controller have them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

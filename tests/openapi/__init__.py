@@ -1,7 +1,5 @@
 """The fields that pods, Services, claims and network policies have in each version of Kubernetes, from its own OpenAPI."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

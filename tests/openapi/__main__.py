@@ -3,8 +3,6 @@
 Each is a version of the Go module k8s.io/kubernetes, which has the OpenAPI of its API server; `go mod download` gets it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

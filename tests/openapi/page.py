@@ -1,7 +1,5 @@
 """The page about what the host gets of each field, from the tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.pods.translate.fields import TABLES, Rule

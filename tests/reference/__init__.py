@@ -3,8 +3,6 @@
 These are pages of `docs`, and the schema of the chart's `defaultClass`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from nestor.api.crd import RESOURCES

@@ -1,7 +1,5 @@
 """The page about the AppDef, from its models. Pure."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 from nestor.api.appdef_models import AppDef, Command, Icon, NestedKubernetes, Target

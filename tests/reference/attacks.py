@@ -1,7 +1,5 @@
 """The page of attacks, from the lists that the tests run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The page about the commands, from their own definitions. Pure."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from enum import Enum

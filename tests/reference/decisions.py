@@ -1,7 +1,5 @@
 """The index of `docs/decisions`, from the files there. A decision without a number is new, and has no row yet."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A page per kind, from its CustomResourceDefinition: every field with its type, its default and what it may hold. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nestor.api import labels

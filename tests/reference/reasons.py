@@ -1,7 +1,5 @@
 """The page about the reasons of conditions, from their rows in `nestor.api.conditions`. Pure."""
 
-from __future__ import annotations
-
 from nestor.api.conditions import REASONS, TIMED, Reason
 from tests.reference.words import escape
 

@@ -1,7 +1,5 @@
 """What follows from `values.yaml` and the CRDs: the page about the chart's values, and the schema of `defaultClass`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Schemas in words: the type of a field, its default, what it may hold. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

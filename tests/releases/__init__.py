@@ -3,8 +3,6 @@
 `python -m tests.releases` records those of the checkout, before a release.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records the checkout as a release."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

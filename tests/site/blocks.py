@@ -1,7 +1,5 @@
 """The blocks of code of the documentation's pages, with their languages. Reads files, otherwise pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

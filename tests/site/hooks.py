@@ -1,7 +1,5 @@
 """What mkdocs calls while it builds the site (`mkdocs.yml`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from markdown import Extension, Markdown

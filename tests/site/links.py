@@ -4,8 +4,6 @@ A link that leaves `docs` leads to a page of the site, which shows the file, or 
 site needs no address of a repository, and a link can neither die nor lead to another version.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from os.path import normpath

@@ -1,7 +1,5 @@
 """How it is known of each command of the documentation that it works: the rows of `proofs.txt`, whose head explains them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass

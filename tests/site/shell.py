@@ -1,7 +1,5 @@
 """The commands in a piece of shell: enough of its syntax for what documentation says. Pure."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`python -m tests.suite TARGET...`: run targets of the Makefile one after the other; all of them, even if one fails."""
 
-from __future__ import annotations
-
 import sys
 
 from devcluster.build import cache

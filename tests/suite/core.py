@@ -1,7 +1,5 @@
 """Reads `tests/e2e/core.txt`: the end-to-end tests that `make test` runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 FILE = Path(__file__).parents[1] / "e2e" / "core.txt"

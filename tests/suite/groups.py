@@ -1,7 +1,5 @@
 """Which tests a changed folder wants besides those that `make test` always runs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Runs targets of the Makefile one after the other, and tells what each of them cost, beside the last time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

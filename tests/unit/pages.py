@@ -1,7 +1,5 @@
 """The pages for Prometheus, of processes that have something to tell of everything."""
 
-from __future__ import annotations
-
 import datetime
 from collections import Counter
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 """The architecture page: what it sends a newcomer to exists, a change is in a handful of files, and its layers are those
 that `make lint` checks."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

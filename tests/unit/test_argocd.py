@@ -1,7 +1,5 @@
 """What Argo CD says of Nestor's resources, by running the Lua that it runs on statuses that the operator's own decisions make."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import datetime

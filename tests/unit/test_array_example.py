@@ -1,7 +1,5 @@
 """The example of an array job: its templates, and its commands and its script, run by this machine's shell."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

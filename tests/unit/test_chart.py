@@ -1,7 +1,5 @@
 """The chart has the version of the package, and its values for the default class are those of a NestedClass."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

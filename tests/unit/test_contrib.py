@@ -1,7 +1,5 @@
 """The files for other programs in `contrib`: by the forms that these document, and by Nestor's own commands and fields."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import string

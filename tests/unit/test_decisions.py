@@ -1,7 +1,5 @@
 """Decisions are short, whole, and numbered once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The tables of features are whole, every test that a page names exists, and the pages stay short."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ Commands stand in blocks of the languages bash, sh and console. What they name m
 resources and fields in the CustomResourceDefinitions, values in the chart's schema, files in the repository or on the page.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

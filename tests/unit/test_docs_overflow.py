@@ -1,7 +1,5 @@
 """What the pages about overflow say is so: their recipes are right, and their tables are what the code does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import cast

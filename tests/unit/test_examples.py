@@ -1,7 +1,5 @@
 """The examples are what they say: same AppDef in every file, a plan without faults, templates that exist."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """What the processes import, which is most of their start and of their memory: nothing that is only for others, or for later."""
 
-from __future__ import annotations
-
 import os
 import re
 import ssl

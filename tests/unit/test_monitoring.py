@@ -1,7 +1,5 @@
 """What is made of the metrics: the page about them, the dashboard and the alerts name none that do not exist."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The linter of prose: it finds words and groups of words in sentences, and nothing in what is no prose."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import prose

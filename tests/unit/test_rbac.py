@@ -4,8 +4,6 @@ The operator's is held against the requests that it sends (`tests/golden/request
 neither shows. The operator of the integration tests has this role, so that whatever it lacks fails there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import product

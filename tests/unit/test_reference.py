@@ -1,7 +1,5 @@
 """The reference in `docs/reference` is what the models and the command line say, and whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The chart's sample applications: what they install is what the strictest class lets run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 """The documentation as a site: it builds without a warning, no link in it is dead, it loads nothing from elsewhere, and it shows
 what other readers of Markdown show."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

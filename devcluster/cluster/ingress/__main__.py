@@ -1,7 +1,5 @@
 """Runs the Ingress controller: `python -m devcluster.cluster.ingress --kubeconfig FILE --socket SOCKET`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import logging

@@ -1,7 +1,5 @@
 """Watches Ingresses and what they refer to, keeps the proxy's table and the Ingresses' status right."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tells the proxy (`devcluster/go/kube/cmd/ingress-proxy`) which host and path is served by whom, and with which certificates."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path as File

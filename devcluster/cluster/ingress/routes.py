@@ -1,7 +1,5 @@
 """What the Ingresses ask for: for each host an ordered list of paths, each with the endpoints that serve it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Which certificate each host is served with over TLS, and why a host is not. Pure."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

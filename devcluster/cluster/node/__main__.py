@@ -4,8 +4,6 @@ Run by the supervisor as `python -m devcluster.cluster.node NAME` inside new nam
 server is ready. Killing it ends every process of the node, as a power cut does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """The programs of a node: what each is started with. Pure."""
 
-from __future__ import annotations
-
 import sys
 
 from devcluster.cluster import settings

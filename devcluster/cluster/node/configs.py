@@ -1,7 +1,5 @@
 """A node's configuration files as data: pure functions from the layout to file contents."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

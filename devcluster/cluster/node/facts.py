@@ -1,7 +1,5 @@
 """The nodes' fixed facts, and how many of them are wanted. Pure."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

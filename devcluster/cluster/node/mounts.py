@@ -4,8 +4,6 @@ Called inside the node's mount namespace; the mounts end with it. The kubelet, c
 iptables all write below /run and /var by habit (some paths are not configurable), and would leave files on the machine.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The second node's cable: a veth from its own network namespace to the control plane's. Commands are data, for the tests."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

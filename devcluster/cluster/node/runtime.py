@@ -4,8 +4,6 @@ A store that was left in order is kept; after a crash nobody can tell what state
 again from the local registry takes seconds.
 """
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -3,8 +3,6 @@
 Run by the supervisor as `python -m devcluster.cluster.plugin` inside new namespaces. Killing it ends every process in them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The plugin's programs and configuration files. Pure."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

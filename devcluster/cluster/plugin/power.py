@@ -1,7 +1,5 @@
 """The interLink plugin's switch, from the machine's side."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs a node's enforcer: `python -m devcluster.cluster.policies --node NAME --socket FILE --pki FOLDER`."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from pathlib import Path

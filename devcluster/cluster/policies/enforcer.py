@@ -1,7 +1,5 @@
 """The enforcer of one node: keeps the kernel's rules as the policies say."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import time

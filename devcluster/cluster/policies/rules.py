@@ -1,7 +1,5 @@
 """From pods, namespaces and policies to the rules of one node: networking.k8s.io/v1 as Kubernetes documents it. Pure."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -4,8 +4,6 @@ Sets and chains have names made from what they are, so that a chain's rules neve
 elements of sets.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

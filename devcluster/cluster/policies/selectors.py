@@ -1,7 +1,5 @@
 """Label selectors. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Takes the CNI plugin's orders: one JSON line each way by a Unix socket."""
 
-from __future__ import annotations
-
 import json
 import os
 import socketserver

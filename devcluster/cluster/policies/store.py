@@ -1,7 +1,5 @@
 """What the enforcer knows of the cluster: from watches, from single reads, and from the CNI plugin. Safe for threads."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Lists and watches of the API server, with the standard library alone: the process starts at once and stays small."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import logging

@@ -1,7 +1,5 @@
 """Everything that is known of the cluster at one moment, with the questions that the rules ask of it. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

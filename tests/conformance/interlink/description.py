@@ -1,7 +1,5 @@
 """The protocol's description: what it says for one hop, and whether a message is as it says."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

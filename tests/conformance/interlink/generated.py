@@ -1,7 +1,5 @@
 """Messages of the interLink protocol that schemathesis makes from its description: requests, and answers to them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

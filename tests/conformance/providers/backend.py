@@ -1,7 +1,5 @@
 """The conformance tests of backends: places outside the host cluster, for virtual nodes (`pods.providers.base.Backend`)."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The conformance tests. Each uses its own pod name, so that tests can share a place, and does not clean up its pods."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import uuid

@@ -1,7 +1,5 @@
 """The embedded cluster alone, without Nestor: is it the Kubernetes that the other tests take it for?"""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

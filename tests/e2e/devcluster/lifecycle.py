@@ -1,7 +1,5 @@
 """The running cluster's processes, for tests that end them, and its health, for those that see it come back. And how to wait."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

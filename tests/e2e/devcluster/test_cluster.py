@@ -1,7 +1,5 @@
 """Up, down, crashes: one process holds the cluster, and nothing outlives it. Runs before the tests that share a cluster."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 `test_cluster` do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -6,8 +6,6 @@ does to them, in `test_overflow_pods` and `test_overflow_life`.
 Its switches are for all who use it: tests of it run one after the other, in one group.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """NetworkPolicies hold on both nodes, from a pod's first packet on, and follow every change."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The second node is a node like the first: pods, Services, DNS, images, logs and commands work from and to both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Programs for another processor than this machine's. No API server is asked; Go is there, as for all of these tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

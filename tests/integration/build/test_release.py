@@ -1,7 +1,5 @@
 """The files of a release work for whoever downloads them. `make release` also makes the image and the site."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

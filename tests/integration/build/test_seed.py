@@ -1,7 +1,5 @@
 """A cluster from a seed is a fresh one: two stand-ins side by side, and every object of theirs."""
 
-from __future__ import annotations
-
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 The names are those of `test_portal.py`, whose world has all that is attacked.
 """
 
-from __future__ import annotations
-
 from nestor.kube import Kind, kinds
 from tests.integration.operator.stolen import TOKEN_SECRET, Attack
 

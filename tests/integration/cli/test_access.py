@@ -1,7 +1,5 @@
 """Into a job's cluster and its logs: directly, through a tunnel, and with the rights that the user has."""
 
-from __future__ import annotations
-
 import contextlib
 import stat
 import sys

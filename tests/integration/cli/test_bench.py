@@ -1,7 +1,5 @@
 """`nestor bench`: the test plays the operator, the kubelets and the Ingress controller; the host's controllers are real."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """`nestor doctor` on a real API server, for an admin and for somebody who may see little; and completion of names."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

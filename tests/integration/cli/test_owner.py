@@ -1,7 +1,5 @@
 """Who made a job is on it, and true: the chart's policy, in a real API server."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 

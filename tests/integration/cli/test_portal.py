@@ -1,7 +1,5 @@
 """The pages in the cluster, as an authenticating proxy sees them: in the name of its users, and of nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """`nestor run` and `status --follow`: what they make, what they tell, how they end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

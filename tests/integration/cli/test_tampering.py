@@ -1,7 +1,5 @@
 """What a tenant writes into the Secret with a job's kubeconfig is neither run nor read by whoever opens that job's cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """`nestor ui` through its real HTTP server, against a real API server: who may use it, and with whose rights."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """`nestor ui` in a real browser: everybody can use it, with a keyboard, a screen reader, in the dark, without scripts."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import datetime

@@ -1,7 +1,5 @@
 """`nestor validate` and a real API server give every object of the table the same verdict; an API server refuses some more."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.clients.cli.offline.check import check_one

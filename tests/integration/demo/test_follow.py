@@ -1,7 +1,5 @@
 """Following a job against a real API server; the test plays the operator and the page."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import re

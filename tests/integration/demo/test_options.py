@@ -1,7 +1,5 @@
 """kubectl and helm have the options that the checks of the documentation's commands know."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,7 +1,5 @@
 """Servers that go wrong on purpose: a proxy that delays and cuts connections, and a server that answers by a script."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

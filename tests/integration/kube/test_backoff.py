@@ -1,7 +1,5 @@
 """How long an informer waits after a failure, told by a server that cuts its streams; no pause is really made."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

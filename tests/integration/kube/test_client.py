@@ -1,7 +1,5 @@
 """The client against a real API server: verbs, errors, watches."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

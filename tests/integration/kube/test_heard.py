@@ -1,7 +1,5 @@
 """`heard` goes on neither before a process knows what was done, nor while it has something to do."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable

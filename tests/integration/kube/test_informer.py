@@ -1,7 +1,5 @@
 """The informer against a real API server: first list, changes, selectors, lost connections, deletions missed meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

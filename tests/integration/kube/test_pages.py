@@ -1,7 +1,5 @@
 """Long lists come page by page, from a real API server and from one that forgets where it was."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 from urllib.parse import parse_qs, urlsplit

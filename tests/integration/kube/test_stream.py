@@ -1,7 +1,5 @@
 """A stream of changes without a cache: what is new is told, whatever happens to the connection, and nothing old is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Streams without end have connections of their own: however many logs are followed, all other requests are answered."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack

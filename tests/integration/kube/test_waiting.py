@@ -1,7 +1,5 @@
 """What tests await is what they get, also where it has passed already when they hear of it."""
 
-from __future__ import annotations
-
 import asyncio
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """The chart's alerts, by Prometheus' own promtool: they are valid, and each fires when it should, and not before."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One control plane and one operator per test run, a namespace per test."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Faults as they come about on a host, each with what its user is to read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Helm in a control plane, and the pods of its hooks: kubelet's part is played here."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The host's kubelet, as far as the operator reads logs of it: what a container printed, by the API server's own request."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import ssl

@@ -1,7 +1,5 @@
 """Kueue itself, in the version of `devcluster/go/kueue`: its own definitions, and its controller with its webhooks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import yaml

@@ -1,7 +1,5 @@
 """Jobs in various phases of their lifecycle, and helpers to observe them; the test plays syncer and kubelet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

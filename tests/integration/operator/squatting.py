@@ -4,8 +4,6 @@ row of docs/evidence/attacks.md.
 The names in the bodies are those of `test_squatting.py`, whose world has all that is attacked.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from nestor.api.objects import Object

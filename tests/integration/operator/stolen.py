@@ -4,8 +4,6 @@ What users wish, and Kueue's Workloads, are in `stolen_wishes.py`.
 The names in the bodies are those of `test_stolen_token.py`, whose world has all that is attacked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

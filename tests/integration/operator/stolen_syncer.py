@@ -3,8 +3,6 @@
 The names in the bodies are those of `test_stolen_syncer.py`, whose world has all that is attacked.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api import labels

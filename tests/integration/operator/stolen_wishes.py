@@ -1,7 +1,5 @@
 """What a thief of the operator's token tries with what users wish, and with Kueue's Workloads, as data: see `stolen.py`."""
 
-from __future__ import annotations
-
 from nestor.api import labels
 from nestor.kube import kinds
 from tests.integration.operator import kueue

@@ -1,7 +1,5 @@
 """Who may use a class, or an entry of the catalog, that is not for everybody: the API server asks, by the chart's policies."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any

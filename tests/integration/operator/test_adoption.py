@@ -1,7 +1,5 @@
 """Whoever may create and label namespaces gets nothing of a job, and loses none of his own."""
 
-from __future__ import annotations
-
 from nestor.api import conditions, labels, names
 from nestor.kube import Api, kinds
 from tests.integration import apiserver

@@ -1,7 +1,5 @@
 """Jobs as Argo CD sees them: specs that nobody changes, and clusters that it knows where their class says so."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -3,8 +3,6 @@
 Both have the rights of the chart. The backend is an interLink over HTTP.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import uuid

@@ -3,8 +3,6 @@
 The tests play kubelet and the process of the virtual nodes.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import ipaddress

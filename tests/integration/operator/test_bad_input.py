@@ -1,7 +1,5 @@
 """What users read when what they wrote is wrong, or what they named is not there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The chart: what helm renders is what the API server takes, and its roles have no wildcard."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import labels

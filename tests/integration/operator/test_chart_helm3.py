@@ -1,7 +1,5 @@
 """Both majors of helm that people have make the same of the chart. No API server is asked."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Which class a job has, and what classes limit: deadlines, images, machines."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Deletion in every phase, with and without an operator, with obstacles: nothing is left, and force is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions, labels

@@ -1,7 +1,5 @@
 """The probe of network policies as an API server takes it, with the rights of the chart; and what classes and jobs say."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions

@@ -1,7 +1,5 @@
 """All targets of a job: their Ingresses, their hosts, and what the job says about each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A class may name a Gateway, whose part the tests play: jobs get HTTPRoutes instead of Ingresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions

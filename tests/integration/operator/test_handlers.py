@@ -1,7 +1,5 @@
 """kopf names each resource of ours that changes, from one watch of its kind that goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Helm 4 waits for jobs in a chart by kstatus, as Flux and kpt do: until one is ready or done, and no longer than it can be."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """AppDefs that no author writes: each is refused with a message, and other jobs do not notice."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """A host cluster without image volumes, as Kubernetes 1.33 and 1.34 are by default: the user is told what is missing."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """What an operator leaves behind that is killed in the midst of its writes, in whatever order they land, the next takes up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

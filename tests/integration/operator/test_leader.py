@@ -1,7 +1,5 @@
 """Two operators and a Lease: one works, and the other takes over."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import AsyncIterator

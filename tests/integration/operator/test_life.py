@@ -1,7 +1,5 @@
 """A job's life against a real API server: from apply to Ready, and to the last object gone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api import conditions

@@ -1,7 +1,5 @@
 """A job ends: in success, in failure, by its deadline. It expires, is revived by the user, and may have lost its class."""
 
-from __future__ import annotations
-
 from nestor.api import conditions, labels
 from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds

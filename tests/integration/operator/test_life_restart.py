@@ -1,7 +1,5 @@
 """A failed application restarts in an empty cluster: counted once, with growing delays."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions

@@ -1,7 +1,5 @@
 """Suspend and resume: with and without a volume, during a step, created suspended, without the class, many times."""
 
-from __future__ import annotations
-
 import base64
 
 from nestor.api import conditions, labels

@@ -1,7 +1,5 @@
 """Objects that are small on the wire and large in memory: the operator keeps its size, and comes back after a restart."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from functools import partial

@@ -1,7 +1,5 @@
 """Notices: a real operator tells real servers, which may be down, slow or rude, what becomes of jobs."""
 
-from __future__ import annotations
-
 import base64
 import uuid
 from pathlib import Path

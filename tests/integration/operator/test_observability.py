@@ -1,7 +1,5 @@
 """What is seen of jobs and of the operator from outside."""
 
-from __future__ import annotations
-
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from nestor.operator.guests.enforcement.probe import Exit

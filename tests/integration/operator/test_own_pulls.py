@@ -1,7 +1,5 @@
 """Nestor's image in a private registry: which pods pull it with which credentials."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Parameters of a job that come from a Secret."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """What a class says reaches the objects of its jobs, and changes of a job reach its cluster."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Clusters that wait for jobs: who gets one, what goes, and what an operator leaves behind that dies while it gives one away."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The operator as a process: how it starts, what it reports about itself, and that it never stays half alive."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import itertools

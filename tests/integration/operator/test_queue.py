@@ -1,7 +1,5 @@
 """Jobs of a class wait for each other: by number and by quota, across whatever happens to jobs, class and operator."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

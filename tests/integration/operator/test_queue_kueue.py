@@ -1,7 +1,5 @@
 """Kueue decides when jobs start: the real one, see `kueue.py`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

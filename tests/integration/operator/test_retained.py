@@ -1,7 +1,5 @@
 """Volumes that jobs have left count against the limit of their class, before anything begins that may leave more."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

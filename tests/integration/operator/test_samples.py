@@ -1,7 +1,5 @@
 """The chart's sample applications: in the catalog, and ready to run."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Applications from the catalog, and from images with their own AppDef; the tests play kubelet."""
 
-from __future__ import annotations
-
 import base64
 import json
 import uuid

@@ -1,7 +1,5 @@
 """Whoever may write Ingresses and routes gets no host of a job's: not before the job has it, and not while it runs."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

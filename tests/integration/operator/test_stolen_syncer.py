@@ -1,7 +1,5 @@
 """Whoever has a syncer's token, and with it the chart's roles, writes copies of nested objects and no more than that."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

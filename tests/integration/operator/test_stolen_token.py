@@ -1,7 +1,5 @@
 """Whoever has the operator's token, and with it the chart's roles, gets no further than the chart's policies."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from functools import partial

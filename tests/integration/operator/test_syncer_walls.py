@@ -1,7 +1,5 @@
 """A syncer writes copies of nested policies, and none of the walls around its pods."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import AsyncIterator

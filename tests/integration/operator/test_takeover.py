@@ -1,7 +1,5 @@
 """An operator is killed, much happens while there is none, and the next one takes it all up."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Helm and the chart: nothing is uninstalled that leaves finalizers or namespaces behind."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """From each release to this one, as docs/admins.md says: what runs is left alone."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """A workflow engine, Snakemake itself, drives jobs to their ends with real `kubectl apply` and `kubectl wait`, as in batch.md."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builders of what users write, and the parts of kubelet and syncer, played by tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

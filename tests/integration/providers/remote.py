@@ -1,7 +1,5 @@
 """Another cluster: a namespace of a real API server, with the rights that the documentation asks for; its kubelets are played."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import uuid

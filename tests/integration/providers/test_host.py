@@ -1,7 +1,5 @@
 """The host cluster keeps the contract, on a real API server whose scheduler and kubelet are played."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

@@ -3,8 +3,6 @@
 What needs a kubelet there (that commands run, that logs have lines) is in `tests/e2e/test_overflow_remote.py`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import uuid

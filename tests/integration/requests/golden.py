@@ -4,8 +4,6 @@ A file has a title per step, then a line per write, sorted by object and in the 
 per path that was read. What is a set although it was a sequence is said by `Rules`; how a line reads, by `lines`.
 """
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import os

@@ -8,8 +8,6 @@ has a minus; `=` stands for none. Where many fields change, the ones that hold t
 of a new object no metadata.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.objects import Object

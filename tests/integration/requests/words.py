@@ -3,8 +3,6 @@
 What stands for what is learned from the answers of the API servers, so that a UID in a request reads as the object that it is of.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What users, and those who are none, put into templates and scripts."""
 
-from __future__ import annotations
-
 import signal
 
 from nestor.api.contracts.runner import Exit

@@ -1,7 +1,5 @@
 """The first second of a cluster's life, held still: no controllers, until the test makes what they would."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

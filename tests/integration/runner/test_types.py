@@ -1,7 +1,5 @@
 """Every type of step, with the real kubectl and helm."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """One pair of clusters and one syncer for all of these tests; each test has a nested namespace of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import uuid

@@ -3,8 +3,6 @@
 Real containers are exec'd into in tests/e2e; here it counts that each byte passes two API servers and the syncer unchanged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

@@ -1,7 +1,5 @@
 """What becomes of gangs: the operator's decisions, and host pods that are held."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nestor.api.objects import Object, status_of

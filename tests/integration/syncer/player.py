@@ -1,7 +1,5 @@
 """The host's scheduler and kubelet at work: pods are bound, run, and end when their deletion is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

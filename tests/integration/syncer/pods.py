@@ -1,7 +1,5 @@
 """Nested pods for tests, and what is looked at in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.objects import Object

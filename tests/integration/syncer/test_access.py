@@ -1,7 +1,5 @@
 """What an admin of a nested cluster may do, and for how long."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """What Argo CD may do in a nested cluster: what the class says now, and nothing that it said before."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """PodDisruptionBudgets: the host's one has the number that the nested controller works out, also after the syncer's restart."""
 
-from __future__ import annotations
-
 from nestor.api import names
 from nestor.api.objects import Object
 from nestor.kube import kinds

@@ -1,7 +1,5 @@
 """PriorityClasses and RuntimeClasses that the class allows: the nested API server takes pods that name them, and the host too."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

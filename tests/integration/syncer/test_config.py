@@ -1,7 +1,5 @@
 """ConfigMaps and Secrets follow the pods that name them."""
 
-from __future__ import annotations
-
 import base64
 
 from nestor.api import labels, names

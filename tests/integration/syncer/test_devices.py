@@ -4,8 +4,6 @@ API servers and controllers are real, and in one test the host's scheduler, too.
 for it and write what it would write. No driver of devices runs here, so no pod really starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 

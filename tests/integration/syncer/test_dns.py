@@ -1,7 +1,5 @@
 """CoreDNS itself, as the operator configures it, beside a nested API server and behind the syncer's gate."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

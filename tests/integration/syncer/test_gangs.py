@@ -3,8 +3,6 @@
 The operator's part is played by its own keeper, with what it writes and reads for real.
 """
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable

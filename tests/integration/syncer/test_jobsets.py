@@ -1,7 +1,5 @@
 """JobSets in a nested cluster, by their own controller and its webhooks: how they end, and how their pods start together."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Clients are kubectl and raw sockets; the far end is a played kubelet that echoes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The metrics API through the aggregator of a real nested API server. The host's is played by custom resources."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import socket

@@ -1,7 +1,5 @@
 """Nodes that a class shows, and what a tenant makes of them, with the controllers of a real nested control plane."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 

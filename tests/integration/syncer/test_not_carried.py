@@ -1,7 +1,5 @@
 """Objects of kinds that Nestor does not carry say so once, of built-in kinds and of those that somebody defines later."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object
 from nestor.kube import Kind, NotFound, kinds
 from tests.integration.syncer.world import World

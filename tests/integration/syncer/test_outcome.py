@@ -1,7 +1,5 @@
 """NestedCluster.status.outcome, by policies about real nested objects."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where pods may run: the host's API server takes what the rules make of them, and its quota counts GPUs by name."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.conftest import Allow

@@ -1,7 +1,5 @@
 """The life of pods across both clusters. Scheduler and kubelet of the host are played; the API servers are real."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

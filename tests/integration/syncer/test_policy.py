@@ -1,7 +1,5 @@
 """What a class allows is read live: the operator writes it into the NestedCluster's status, which the test plays."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest

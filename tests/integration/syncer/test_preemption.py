@@ -1,7 +1,5 @@
 """A real scheduler of the host ends pods of lower priority for those that a class gives a higher one, and for no others."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The process itself: how it starts, what it says when a side is away, how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

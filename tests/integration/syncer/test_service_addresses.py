@@ -1,7 +1,5 @@
 """Addresses of Services: chosen by the host before the nested Service exists, so that none is ever made twice."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import time

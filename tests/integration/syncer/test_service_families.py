@@ -3,8 +3,6 @@
 One in thirteen addresses is taken, as in a range of the usual size (/16) beside 5,000 Services of the host.
 """
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import time

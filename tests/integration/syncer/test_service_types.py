@@ -1,7 +1,5 @@
 """Services that reach outside, and endpoints of users' own, as far as the class allows. The tests play operator and nodes."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Services: the same address on both sides, whatever it takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api import names

@@ -4,8 +4,6 @@ The definitions are the real ones. No CSI driver runs here: functions of this fi
 and write what it would write.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NestedCluster.status, and the probes."""
 
-from __future__ import annotations
-
 import json
 
 from nestor.api.objects import Object, status_of

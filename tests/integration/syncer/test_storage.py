@@ -1,7 +1,5 @@
 """Claims of nested clusters get volumes of the host, by the StorageClasses that the class allows. Tests play the provisioner."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any

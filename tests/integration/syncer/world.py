@@ -3,8 +3,6 @@
 The syncer runs in the test's process, with exactly the permissions that the chart gives it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

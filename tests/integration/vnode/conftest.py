@@ -1,7 +1,5 @@
 """The control plane of virtual nodes, and one backend for each test."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The backend cannot list its pods. The tests play the scheduler, and the kubelets of the other nodes.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Faults of the process and of what it stands on, before a real API server: whenever it is killed, the end is the same."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 from collections import Counter

@@ -1,7 +1,5 @@
 """Virtual nodes before a real API server, with the authorizer and the admission that keep nodes apart."""
 
-from __future__ import annotations
-
 import contextlib
 import ssl
 from collections.abc import AsyncIterator

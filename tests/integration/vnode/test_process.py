@@ -1,7 +1,5 @@
 """The process as its container runs it, before a real API server and an interLink backend over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -3,8 +3,6 @@
 What a pod there lives through is in `tests/unit/overflow` and, with kubelets, in `tests/e2e/test_overflow_remote.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

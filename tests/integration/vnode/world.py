@@ -1,7 +1,5 @@
 """A control plane as real nodes know it, and the process of virtual nodes; the tests play operator, scheduler and backend."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

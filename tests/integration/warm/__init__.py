@@ -6,8 +6,6 @@ the launcher kills the process a moment later. Whole starts, from the interprete
 the syncer's processes, of killed runners, and in all of e2e.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Forks a process of Nestor for each launcher that asks: `python -m tests.integration.warm.server FD-OF-A-LISTENING-SOCKET`."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -1,7 +1,5 @@
 """One server starts the processes of all tests of a run: whatever becomes of one of them, it goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """What is wrong with a command, without running it: options, resources, fields, values, files and targets that do not exist."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from tests.site.checks import helm, kubectl, nestor, others

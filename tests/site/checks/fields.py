@@ -1,7 +1,5 @@
 """Which fields our resources and the chart's values have."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

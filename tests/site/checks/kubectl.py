@@ -3,8 +3,6 @@
 Whether kubectl itself has the options, `tests/integration/demo/test_options.py` asks it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

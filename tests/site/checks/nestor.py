@@ -1,7 +1,5 @@
 """`nestor`: by the command line's own parser. Nothing is run: its callbacks are not called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any

@@ -1,7 +1,5 @@
 """Options of programs that are not ours: what each takes, so that words can be told from values. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """`make`, `pip` and `python`: targets, variables, extras and modules."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """AppDefs are read as JARVICE documents them, and faults are named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which known key somebody may have meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.appdef_keys import find_nearest

@@ -1,7 +1,5 @@
 """The Kubernetes version that an AppDef gets of those that a class has."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.appdef_versions import Offer, find_offer

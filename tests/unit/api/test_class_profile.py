@@ -1,7 +1,5 @@
 """What a class comes to."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

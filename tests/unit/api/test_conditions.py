@@ -1,7 +1,5 @@
 """What the words mean, and how conditions change over time."""
 
-from __future__ import annotations
-
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 

@@ -1,7 +1,5 @@
 """The CRDs: generated, documented to the last field, and structural as Kubernetes wants them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

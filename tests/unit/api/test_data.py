@@ -1,7 +1,5 @@
 """Parts of resources: what the syncer reads without Pydantic is what the operator reads with it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

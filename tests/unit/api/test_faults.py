@@ -1,7 +1,5 @@
 """Whatever a user wrote gives a sentence, and one that can be shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which images a class allows, and the Secret that an app image is pulled with."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.images import (

@@ -1,7 +1,5 @@
 """What a backend's spec means beyond its schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, get_args
 

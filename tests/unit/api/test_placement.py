@@ -1,7 +1,5 @@
 """The rules of placement that an API server checks, evaluated as it does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The policy of a nested cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

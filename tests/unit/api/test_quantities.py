@@ -1,7 +1,5 @@
 """Kubernetes quantities."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """What CustomResourceDefinitions say by expressions that match texts, evaluated as an API server does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The AppDef of an app image, read as a process in the image would see it: links are followed within it, never out of it."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

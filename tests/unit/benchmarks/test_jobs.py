@@ -1,7 +1,5 @@
 """The page about jobs is that of its record; processor time is attributed to what took it."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 

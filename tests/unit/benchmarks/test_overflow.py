@@ -1,7 +1,5 @@
 """The light backend of the benchmarks is one that the provider can talk to; a run that misses a goal fails."""
 
-from __future__ import annotations
-
 from benchmarks.overflow.backend import LightBackend
 from nestor.api.backend_kinds import Interlink
 from nestor.api.objects import Object

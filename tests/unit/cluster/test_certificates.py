@@ -1,7 +1,5 @@
 """Certificates as K3s, kube-apiserver and kubelet clients want them; Secrets that are renewed in time."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

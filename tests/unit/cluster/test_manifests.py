@@ -1,7 +1,5 @@
 """Every manifest as it is applied, compared with tests/golden. NESTOR_REWRITE_GOLDEN=1 writes them anew."""
 
-from __future__ import annotations
-
 import base64
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a cluster's own policies let its pods, its server and its visitors reach, wherever the host has its DNS and its API."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any
 

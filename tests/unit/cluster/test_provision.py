@@ -1,7 +1,5 @@
 """Whose keys a cluster takes, and when they are renewed: a due Secret by whoever sees it next, a current one costs nothing."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

@@ -1,7 +1,5 @@
 """With which credentials nodes pull Nestor's own images in jobs' namespaces, and that these give access to nothing else."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any, cast

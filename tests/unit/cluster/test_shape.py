@@ -1,7 +1,5 @@
 """Rules that every cluster's objects keep: our own pods are hardened and bounded, ranges do not overlap, quotas leave us room."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

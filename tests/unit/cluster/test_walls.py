@@ -1,7 +1,5 @@
 """What Nestor's policies and the copies of nested ones come to together, judged as the embedded cluster's enforcer does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

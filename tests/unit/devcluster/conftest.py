@@ -1,7 +1,5 @@
 """The stand-ins' own tests: a change of `devcluster` wants them (tests/suite/groups.py), one of Nestor does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

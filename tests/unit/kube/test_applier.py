@@ -1,7 +1,5 @@
 """When the applier asks the API server, and when it knows enough."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

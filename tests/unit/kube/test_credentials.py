@@ -1,7 +1,5 @@
 """Kubeconfigs and service accounts as kubectl understands them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

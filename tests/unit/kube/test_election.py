@@ -1,7 +1,5 @@
 """One process at a time holds a Lease, whatever is slow, lost, or refused."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

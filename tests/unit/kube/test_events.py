@@ -1,7 +1,5 @@
 """Events: about one object and reason only so many, whatever flaps."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import cast
 

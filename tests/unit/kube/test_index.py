@@ -1,7 +1,5 @@
 """The index of cached objects."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """A cache: it outlives what it cannot read, knows at once what was answered, and waits between failures."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

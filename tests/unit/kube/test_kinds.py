@@ -1,7 +1,5 @@
 """Paths in the API: a name is one part of it, whatever its characters."""
 
-from __future__ import annotations
-
 import pytest
 from yarl import URL
 

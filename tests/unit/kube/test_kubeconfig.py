@@ -1,7 +1,5 @@
 """Kubeconfigs that somebody else has written: what is used of them is checked, and nothing else is used."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import datetime

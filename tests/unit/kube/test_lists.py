@@ -1,7 +1,5 @@
 """Lists are read item by item, and only their own items are trimmed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

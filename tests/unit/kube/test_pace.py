@@ -1,7 +1,5 @@
 """Bursts pass, and then a rate is kept."""
 
-from __future__ import annotations
-
 import heapq
 
 import pytest

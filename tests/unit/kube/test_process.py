@@ -1,7 +1,5 @@
 """How processes end: by a signal in order, and with any part that ends by itself. Their log has one line for each entry."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -1,7 +1,5 @@
 """What goes out at the same time: failures, and who is cancelled meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a request may be sent, in whose name, how it is counted, and what is read of servers that are not trusted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 

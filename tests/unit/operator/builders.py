@@ -1,7 +1,5 @@
 """Builders of what the operator's decisions look at."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 from typing import Any

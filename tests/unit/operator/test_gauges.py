@@ -1,7 +1,5 @@
 """What Prometheus reads from the operator's page."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

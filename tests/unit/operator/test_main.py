@@ -1,7 +1,5 @@
 """What the operator's process must survive, what the kubelet hears of it, and its log in JSON."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """How a run-once pod is created or replaced, and what is reported about refusals."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

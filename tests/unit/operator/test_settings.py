@@ -1,7 +1,5 @@
 """The operator's settings, by flags and the environment."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What helm runs before it uninstalls the chart: it refuses, or deletes and waits."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

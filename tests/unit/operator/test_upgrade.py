@@ -1,7 +1,5 @@
 """What helm runs before it upgrades the chart: definitions that are missing are made, and later ones left alone."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import cast

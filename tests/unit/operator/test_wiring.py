@@ -1,7 +1,5 @@
 """What the work queue is told of a pass."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 from unittest.mock import Mock

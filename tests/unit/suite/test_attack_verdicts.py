@@ -1,7 +1,5 @@
 """An attack that nobody answers has met no wall: only a refusal is one."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is kept of the cluster when an e2e test fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests that share what there is only once run one after the other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

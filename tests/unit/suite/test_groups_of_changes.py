@@ -1,7 +1,5 @@
 """Which tests a changed file wants, and what `make test` runs of the end-to-end tests."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A test that hangs is ended, says where it was, and lets the others run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

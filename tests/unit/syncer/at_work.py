@@ -1,7 +1,5 @@
 """Parts of a syncer at work, between two API servers in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence

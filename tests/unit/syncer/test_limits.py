@@ -1,7 +1,5 @@
 """What one nested cluster may cost the host."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.kube import kinds

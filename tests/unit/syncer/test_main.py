@@ -1,7 +1,5 @@
 """How the process ends."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What a syncer consists of, by what it watches."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

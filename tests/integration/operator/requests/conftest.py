@@ -1,7 +1,5 @@
 """An operator whose requests are recorded."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An OverflowBackend: made, working, changed, with a name that is taken, deleted."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions

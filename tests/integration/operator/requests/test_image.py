@@ -1,7 +1,5 @@
 """Jobs of an image: one that holds its own AppDef, which is read first; one with a volume, which is suspended; a refused one."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

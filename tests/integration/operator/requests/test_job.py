@@ -1,7 +1,5 @@
 """A job of templates in a ConfigMap, through its whole life."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A pair of clusters of their own: to suspend one is to end everything in it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Suspend and resume, with the nested cluster's real controllers; the host's scheduler and kubelet are played."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

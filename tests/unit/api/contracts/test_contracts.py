@@ -1,7 +1,5 @@
 """What two processes must agree on is written once, and does not change between versions that meet."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A local server, good and evil; loopback, which no download may reach, is open for the one address that it listens on."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import socket

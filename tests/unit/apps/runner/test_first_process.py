@@ -1,7 +1,5 @@
 """The runner as process 1, as in its pod: a pid namespace of its own, which not every machine lets tests make."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

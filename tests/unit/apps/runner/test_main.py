@@ -1,7 +1,5 @@
 """The runner's exit codes, as far as they need no API."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import NoReturn

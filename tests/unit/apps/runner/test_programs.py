@@ -1,7 +1,5 @@
 """The commands of steps: helm's, and scripts."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any, cast

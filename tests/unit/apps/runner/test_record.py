@@ -1,7 +1,5 @@
 """One record, several runners: each goes on from the one before it, and none writes over the one after it."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Templates with parameters, as each type of step uses them; every rendering is a real process."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cluster that is young: the runner waits for its API, and no step fails because of its start."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

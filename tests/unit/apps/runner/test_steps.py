@@ -1,7 +1,5 @@
 """Every step type down to its process: kubectl and helm are scripts that tell how they were called."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os

@@ -1,7 +1,5 @@
 """Copies of the templates."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

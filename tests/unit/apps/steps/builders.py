@@ -1,7 +1,5 @@
 """AppDefs' Kubernetes parts, as tests write them."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

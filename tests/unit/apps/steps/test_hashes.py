@@ -1,7 +1,5 @@
 """A step's hash says whether it is to be run again, a plan's whether its runner is to be replaced."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

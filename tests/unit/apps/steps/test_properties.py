@@ -1,7 +1,5 @@
 """What holds for any AppDef and any parameters."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

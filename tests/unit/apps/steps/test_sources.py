@@ -1,7 +1,5 @@
 """Which URLs and scripts an AppDef may name."""
 
-from __future__ import annotations
-
 import base64
 import textwrap
 from typing import Any

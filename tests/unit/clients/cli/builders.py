@@ -1,7 +1,5 @@
 """Jobs in all their states, as an API server returns them."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

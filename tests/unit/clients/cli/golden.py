@@ -1,7 +1,5 @@
 """Output as it was agreed on, in tests/golden/cli. NESTOR_REWRITE_GOLDEN=1 writes it anew."""
 
-from __future__ import annotations
-
 import io
 import os
 from pathlib import Path

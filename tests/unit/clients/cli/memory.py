@@ -1,7 +1,5 @@
 """The command line against an API server in memory, or none."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast

@@ -2,8 +2,6 @@
 that only an API server refuses.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

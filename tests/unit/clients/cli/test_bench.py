@@ -1,7 +1,5 @@
 """What measured times come to."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.clients.cli.bench import figures

@@ -1,7 +1,5 @@
 """Commands as users type them, where no cluster is needed: usage, exit codes, what goes where."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Facts → findings: each fault of an installation or a job is told with what to do, and nothing is told that is no fault."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any

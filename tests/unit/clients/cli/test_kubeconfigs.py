@@ -1,7 +1,5 @@
 """Kubeconfigs of nested clusters: of a Secret's only what is checked is used; how they come into the user's own."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import datetime

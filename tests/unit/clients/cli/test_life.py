@@ -1,7 +1,5 @@
 """A job's life by its user: which jobs may be changed, what he is told, and what one failure means for the others."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What users look at: the machines that they may use, a job's events, and jobs as they change."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What users type becomes objects; AppDefs stay as they are, whatever is in them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Offline validation: files are read within bounds, faults name file, document and field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

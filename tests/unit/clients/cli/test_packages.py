@@ -1,7 +1,5 @@
 """Charts, manifests and kustomizations without an AppDef: which one is written for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

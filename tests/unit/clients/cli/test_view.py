@@ -1,7 +1,5 @@
 """What users see of a job: pages and stories, by golden files in both forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

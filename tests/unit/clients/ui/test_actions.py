@@ -1,7 +1,5 @@
 """More time for a job: as much as its class allows, and only where it has such an end."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

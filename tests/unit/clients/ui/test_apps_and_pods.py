@@ -1,7 +1,5 @@
 """Cards of the catalog, the form's offers, and pods by place."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

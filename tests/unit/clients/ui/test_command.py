@@ -1,7 +1,5 @@
 """What the package of `nestor ui` brings along."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

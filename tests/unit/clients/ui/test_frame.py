@@ -1,7 +1,5 @@
 """Live parts: what a page is sent, and when."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

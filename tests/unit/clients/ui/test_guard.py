@@ -1,7 +1,5 @@
 """Who may talk to the page."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

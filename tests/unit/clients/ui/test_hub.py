@@ -1,7 +1,5 @@
 """Watches that pages share."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

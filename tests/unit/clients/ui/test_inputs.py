@@ -1,7 +1,5 @@
 """From an AppDef's parameters to the fields of a form, and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

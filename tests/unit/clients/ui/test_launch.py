@@ -1,7 +1,5 @@
 """A new job with passwords: they are its own from the beginning, and nothing is left of one that could not be made."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Where the pages can be reached."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Pages that wait for what never comes, and what becomes of requests when the browser goes away."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

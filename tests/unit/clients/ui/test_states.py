@@ -1,7 +1,5 @@
 """Jobs in all their states as the pages show them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What API servers refuse, in words."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

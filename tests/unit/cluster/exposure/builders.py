@@ -1,7 +1,5 @@
 """Builders of targets, routes and what is behind them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.appdef_models import Target

@@ -1,7 +1,5 @@
 """When a target counts as exposed, and when the job does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Who gets a host that two jobs want."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

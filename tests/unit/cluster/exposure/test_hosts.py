@@ -1,7 +1,5 @@
 """Which hosts jobs may ask for, and the URL that comes of one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """HTTPRoutes, and what a Gateway says of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

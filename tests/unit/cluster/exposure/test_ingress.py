@@ -1,7 +1,5 @@
 """Ingresses: who makes the certificate, and which annotations a job may add. Golden ones: `test_manifests.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From targets to routes: hosts, names of Ingresses, and why a target is not exposed."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

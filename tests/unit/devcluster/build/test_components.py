@@ -1,7 +1,5 @@
 """The table of Go components against the modules that it names."""
 
-from __future__ import annotations
-
 from devcluster.build import gobuild
 from devcluster.build.components import TESTED
 

@@ -1,7 +1,5 @@
 """Names of images, and what the Dockerfile and the local build agree on."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

@@ -1,7 +1,5 @@
 """Keys: what they depend on, and what they do not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

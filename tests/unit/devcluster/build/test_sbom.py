@@ -1,7 +1,5 @@
 """The list of what the image consists of is that of the lock file."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

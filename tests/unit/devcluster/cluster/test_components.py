@@ -1,7 +1,5 @@
 """What the programs are started with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from devcluster.cluster import components

@@ -1,7 +1,5 @@
 """When a running cluster is kept, and when it is replaced."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

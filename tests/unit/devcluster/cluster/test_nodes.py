@@ -1,7 +1,5 @@
 """The nodes: how many, how they differ, how they are joined."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Who trusts whom."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The interLink plugin as a part of the embedded cluster: apart from the nodes, and nothing of it is overlooked."""
 
-from __future__ import annotations
-
 import pytest
 
 from devcluster import __main__

@@ -1,7 +1,5 @@
 """What is said about a machine that cannot run the cluster."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The records of a running cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Network, mounts, cgroups and the machine's settings, as far as they can be told without root."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

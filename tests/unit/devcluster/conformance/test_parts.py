@@ -1,7 +1,5 @@
 """The slice that `make jobs` runs."""
 
-from __future__ import annotations
-
 import json
 
 from devcluster.conformance import parts, store

@@ -1,7 +1,5 @@
 """What the suite reports, and what the list of known failures says to it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Results are kept in the cache, go on from those of the docs, and come back into them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

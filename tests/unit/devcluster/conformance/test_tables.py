@@ -1,7 +1,5 @@
 """The page and the file of results, and that those in the repository belong together."""
 
-from __future__ import annotations
-
 import json
 
 from devcluster.conformance import store, tables

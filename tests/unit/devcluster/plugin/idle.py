@@ -1,7 +1,5 @@
 """A plugin that runs no container."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from devcluster.plugin.ctr import Ctr, CtrFailed, Image

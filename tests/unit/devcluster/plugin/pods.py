@@ -1,7 +1,5 @@
 """Pods to give to the plugin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from devcluster.plugin import record

@@ -1,7 +1,5 @@
 """What is started next."""
 
-from __future__ import annotations
-
 import pytest
 
 from devcluster.plugin import decide

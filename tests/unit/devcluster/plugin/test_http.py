@@ -1,7 +1,5 @@
 """Both hops over HTTP. No container runs: `hold` keeps the pods waiting, or containerd, which is a stand-in, has no image."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The plugin keeps to the protocol's description: both hops get generated requests, right and wrong ones."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

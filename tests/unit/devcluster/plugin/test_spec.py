@@ -1,7 +1,5 @@
 """From a pod to what its containers are started with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

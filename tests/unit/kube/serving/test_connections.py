@@ -1,7 +1,5 @@
 """Connections of callers whom nobody knows yet are bounded, and those who may call are not pushed out by them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import socket

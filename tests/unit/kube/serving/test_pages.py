@@ -1,7 +1,5 @@
 """What probes and Prometheus are told, what a process says of its caches and its work, and that nobody else can do any harm."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Connections end when they are closed, whatever the other side does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """How users' input becomes an admitted job, and what its cluster is made of; refusals say what is allowed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a job's application comes from, what is stored, and what the catalog reports about its entries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast
 

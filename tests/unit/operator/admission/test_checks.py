@@ -1,7 +1,5 @@
 """Whose jobs a class takes, for how long they may run, from which image they come, and what volumes they get."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a class, a machine and a job's wishes come to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

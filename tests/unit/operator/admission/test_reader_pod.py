@@ -1,7 +1,5 @@
 """The reader's pod: when it is created, read and recreated; and that its output is not trusted."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

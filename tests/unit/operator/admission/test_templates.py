@@ -1,7 +1,5 @@
 """Templates and backends' Secrets that are copied into a job's namespace."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

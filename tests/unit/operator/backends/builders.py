@@ -1,7 +1,5 @@
 """Builders of backends, their nodes and their pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api import labels

@@ -1,7 +1,5 @@
 """Which certificate requests are approved: those of a backend's own process, for its own nodes, and no others."""
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 from typing import Any

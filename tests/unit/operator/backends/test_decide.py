@@ -1,7 +1,5 @@
 """What a backend's `Ready` says, and how a virtual node goes."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 

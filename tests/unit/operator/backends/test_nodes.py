@@ -1,7 +1,5 @@
 """Which virtual nodes a backend has, and how they follow its spec and its shapes."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

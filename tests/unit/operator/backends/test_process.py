@@ -1,7 +1,5 @@
 """What serves a backend, and what it may do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A backend's process, nodes and status, before an API server in memory."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

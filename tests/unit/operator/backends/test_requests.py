@@ -1,7 +1,5 @@
 """How certificate requests are answered, and names of nodes reserved for as long as somebody may hold a certificate for them."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from typing import Any

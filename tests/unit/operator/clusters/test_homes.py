@@ -1,7 +1,5 @@
 """The namespace of a job's cluster: made, known again, never adopted."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a class allows the pods of its clusters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """How long a deletion may take, counted from when this process saw it, and what is reported, once."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

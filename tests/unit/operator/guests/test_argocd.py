@@ -1,7 +1,5 @@
 """The Secret by which Argo CD knows a job's cluster: when it is written, and whose it is."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 from typing import Any, cast

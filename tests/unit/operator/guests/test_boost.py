@@ -1,7 +1,5 @@
 """A nested cluster asks for more processor time until its steps are applied, and gives it back then."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import labels

@@ -1,7 +1,5 @@
 """A job says which of the inputs that it has copied are other ones by now; a rerun takes them up."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import time

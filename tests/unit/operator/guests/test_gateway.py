@@ -1,7 +1,5 @@
 """Jobs whose class has a Gateway: what becomes of their HTTPRoutes."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The list of guests, and the contract of their imports."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import import_module
 from pathlib import Path

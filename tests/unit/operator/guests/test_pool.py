@@ -1,7 +1,5 @@
 """Which clusters of a pool go, what is made, and which job's own would be the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

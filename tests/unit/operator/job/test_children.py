@@ -1,7 +1,5 @@
 """What a job's namespace gets, in which order; two jobs of one application side by side, and a job without one."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import conditions, labels, names

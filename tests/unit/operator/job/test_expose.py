@@ -1,7 +1,5 @@
 """What jobs claim: by their specs, by their last pass, or, after a start, by their Ingresses; and what is opened."""
 
-from __future__ import annotations
-
 import copy
 import random
 from dataclasses import replace

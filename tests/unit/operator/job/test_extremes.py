@@ -1,7 +1,5 @@
 """Whatever a job's schema admits, however odd, a pass over the job ends with a status that its schema admits, too."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The keys of a running cluster are renewed whatever else keeps its job from being maintained."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import datetime

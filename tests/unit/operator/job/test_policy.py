@@ -1,7 +1,5 @@
 """What a class allows the pods of a job's cluster is told before anything else, which may fail, is tried."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """With which Secret an app image is pulled, and who cannot have it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What becomes of a job that is refused, or whose pass fails: it keeps its limits, and its status says why."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

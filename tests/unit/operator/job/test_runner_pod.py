@@ -3,8 +3,6 @@
 What it is and may do, without any credentials of the host: tests/golden/runner.yaml.
 """
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Parameters from a Secret: checked, copied, and seen by nobody who may not read Secrets."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

@@ -1,7 +1,5 @@
 """The table of a job's lifecycle, row by row, with a fake clock; and until when a stopped job uses what it has."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whatever happens to a job, in any order, and wherever its operator dies: nothing is counted twice, done twice or lost."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The whole status, what it says of pods that do not start and of what to do next, and the events."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of a job's conditions; and what a class says it comes to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What counts for a job's lifecycle: the current plan's record, the current server's report, the current data."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

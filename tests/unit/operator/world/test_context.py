@@ -1,7 +1,5 @@
 """What a pass knows and may do: contexts, classes, results, and how the host is watched."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import cast

@@ -1,7 +1,5 @@
 """Older definitions hold the operator's work back, with the command that updates them."""
 
-from __future__ import annotations
-
 import copy
 import logging
 from typing import Any, cast

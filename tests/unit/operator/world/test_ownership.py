@@ -1,7 +1,5 @@
 """Where jobs live, and the finalizer by which deletions wait."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """What the caches keep: all that somebody reads, and nothing else of what users can make large."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

@@ -1,7 +1,5 @@
 """A backend that each test has for itself."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any

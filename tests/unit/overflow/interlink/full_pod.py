@@ -1,7 +1,5 @@
 """A pod with everything that interLink can carry."""
 
-from __future__ import annotations
-
 from nestor.api.objects import Object
 from nestor.pods.providers.base import Inputs
 

@@ -1,7 +1,5 @@
 """What a pod and its inputs become on the wire."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

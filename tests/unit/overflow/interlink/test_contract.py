@@ -1,7 +1,5 @@
 """An interLink backend keeps the contract, at both hops, and with plugins that do not like to be asked about unknown pods."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

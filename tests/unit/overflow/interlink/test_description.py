@@ -1,7 +1,5 @@
 """The description of the protocol, the models, and what is really sent agree."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel
 

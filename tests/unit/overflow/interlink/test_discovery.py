@@ -1,7 +1,5 @@
 """What backends tell about their machines becomes shapes, or is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

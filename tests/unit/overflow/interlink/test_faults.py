@@ -1,7 +1,5 @@
 """Faults of a backend and of the way to it. None of them fails a pod, starts one twice, or shows a secret."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

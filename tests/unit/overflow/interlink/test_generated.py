@@ -1,7 +1,5 @@
 """Whatever a backend answers, as described or not: it says something of the pod, or raises an error of `providers.base`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Logs: what is asked for, and what arrives."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from typing import Any

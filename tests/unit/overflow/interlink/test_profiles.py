@@ -1,7 +1,5 @@
 """What becomes of pods with each of interLink's plugins, as `docs/evidence/interlink-plugins.md` says."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

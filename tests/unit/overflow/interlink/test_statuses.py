@@ -1,7 +1,5 @@
 """What an answer about a pod makes of its status: only what is allowed, and nothing that a backend cannot know better."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

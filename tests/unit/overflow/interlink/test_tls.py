@@ -1,7 +1,5 @@
 """TLS with a certificate authority of the backend's own, with and without a client certificate; and addresses that are closed."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Tokens by client credentials: fetched once, renewed in time, and never shown."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """A backend in another cluster in memory."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, cast

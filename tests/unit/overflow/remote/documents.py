@@ -1,7 +1,5 @@
 """What the documentation tells the admin of the other cluster to apply."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Host pods as pods of another cluster, their copies, and what they cannot have."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,7 +1,5 @@
 """Another cluster keeps the contract. Logs and streams need an API server: `tests/integration/providers/test_remote.py`."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import labels

@@ -1,7 +1,5 @@
 """What can go wrong between a virtual node and another cluster: nothing runs twice, nothing is left, every error has its name."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The statuses of pods in another cluster, as a kubelet of the host would have set them."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 from typing import Any

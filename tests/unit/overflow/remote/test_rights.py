@@ -1,7 +1,5 @@
 """The roles that the documentation gives to the other cluster's admins are no wider than what the provider asks for."""
 
-from __future__ import annotations
-
 import ipaddress
 
 import pytest

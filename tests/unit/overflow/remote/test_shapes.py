@@ -1,7 +1,5 @@
 """The machines of another cluster, as shapes."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of host pods, as patches of their pods in another cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

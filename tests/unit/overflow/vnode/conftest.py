@@ -1,7 +1,5 @@
 """One virtual node, with short pauses."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

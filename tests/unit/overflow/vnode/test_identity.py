@@ -1,7 +1,5 @@
 """Certificates by CertificateSigningRequest: asked for, awaited, stored, renewed."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import datetime

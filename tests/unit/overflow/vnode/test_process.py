@@ -1,7 +1,5 @@
 """The process: settings, how it ends, what it tells probes, which pods its kubelet API finds."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A certificate that the API server does not accept any more begins a new process: no cache would ever be filled with it."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """One virtual node with its pods, an API server and a backend, all in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Who may call the kubelet API: of nested nodes the API server alone, of virtual ones whoever the host's API server lets in."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, cast

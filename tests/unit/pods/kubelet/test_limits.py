@@ -1,7 +1,5 @@
 """Nobody holds all that may be open."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

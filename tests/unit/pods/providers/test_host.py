@@ -1,7 +1,5 @@
 """What the host cluster's answers are to a provider's caller. The contract itself is held on a real API server."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """The backend that unit tests of virtual nodes use keeps what backends promise."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """Streams through API servers that are behind a proxy, or are known by another name than that of their URL."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

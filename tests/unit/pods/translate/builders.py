@@ -1,7 +1,5 @@
 """Nested objects and the target of their translation, for unit tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.objects import Object

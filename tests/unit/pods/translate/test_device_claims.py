@@ -1,7 +1,5 @@
 """The ResourceClaims of pods, and devices without claims."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import names

@@ -1,7 +1,5 @@
 """Each field of each version of Kubernetes is in a table, and the tables say what the code does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Which gang a pod is in; how host pods are held for it, let go, and taken back; and the PodGroup of the host's own scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

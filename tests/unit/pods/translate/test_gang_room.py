@@ -1,7 +1,5 @@
 """Whether nodes have room for pods."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

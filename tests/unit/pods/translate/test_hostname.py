@@ -1,7 +1,5 @@
 """The host name that containers see."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What has no effect on the host is named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """On which nodes a pod may run, and which it prefers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

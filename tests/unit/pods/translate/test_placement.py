@@ -1,7 +1,5 @@
 """Where a pod runs: tables of what class, job, GPU and nested Job say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

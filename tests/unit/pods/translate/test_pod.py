@@ -1,7 +1,5 @@
 """Whole host pods: what is in them, and what is not."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

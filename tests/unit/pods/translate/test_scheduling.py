@@ -1,7 +1,5 @@
 """What the host's scheduler hears: wishes about this cluster's pods, tolerations that are allowed."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of a nested pod become a patch of its host pod, once."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """New Services get an address that is free in both clusters, or none at all of ours."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import datetime

@@ -1,7 +1,5 @@
 """How the nested API server is told to ask about new Services."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

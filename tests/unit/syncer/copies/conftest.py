@@ -1,7 +1,5 @@
 """For all tests of copies."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.syncer.copies.rows import config

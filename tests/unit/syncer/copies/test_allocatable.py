@@ -1,7 +1,5 @@
 """What quotas and nodes leave."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PriorityClasses and RuntimeClasses come up if the class names them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

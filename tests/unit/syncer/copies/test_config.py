@@ -1,7 +1,5 @@
 """What is there because of pods: the authority's ConfigMap, and service links."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """ResourceClaims: what of them the host has, what comes up, and DeviceClasses, between two clusters in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Endpoints that a tenant wrote: where they may point, and what the host gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for every kind: ConfigMaps stand for all."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any

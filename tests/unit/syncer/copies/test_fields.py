@@ -1,7 +1,5 @@
 """The difference between what is there and what is desired."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Copies within limits: their size, their number, and how often each is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.kube import RetryLater, kinds

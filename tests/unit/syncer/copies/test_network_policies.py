@@ -1,7 +1,5 @@
 """NetworkPolicies between two clusters in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Nodes of the host between two clusters in memory, and which of them a class shows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which objects live pods name, and when that changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """Who gets in from outside: at a Service's ports alone, and only as nested policies let them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

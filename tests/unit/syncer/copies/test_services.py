@@ -1,7 +1,5 @@
 """Services that reach outside, between two clusters in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

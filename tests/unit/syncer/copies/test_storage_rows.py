@@ -1,7 +1,5 @@
 """Claims, volumes and StorageClasses between two clusters in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Copies are written only where they are ours, and only those that were looked at."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

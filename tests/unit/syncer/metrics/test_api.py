@@ -1,7 +1,5 @@
 """What the metrics API answers, and how often it asks the host."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

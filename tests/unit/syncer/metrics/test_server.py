@@ -1,7 +1,5 @@
 """The metrics API waits as long as the nested cluster does not say how its API server shows who it is."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import ssl

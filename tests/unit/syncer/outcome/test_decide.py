@@ -1,7 +1,5 @@
 """The outcome, as tables: what is seen, what is remembered, what is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Both clusters in memory, and the queues for pods."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Many pods at once: what one waits for must not be a burden to the others, nor to the host."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

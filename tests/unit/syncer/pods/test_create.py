@@ -1,7 +1,5 @@
 """A host pod is created after what it needs, or its owner is told why there is none."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any

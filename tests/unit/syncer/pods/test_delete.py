@@ -1,7 +1,5 @@
 """The last act for a nested pod."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Events of host pods reach the nested ones, and none of them is kept."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

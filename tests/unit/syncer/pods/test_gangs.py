@@ -1,7 +1,5 @@
 """Gangs as a syncer has them: held, let go, taken back; and one that gives way to another."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

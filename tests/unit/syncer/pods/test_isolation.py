@@ -1,7 +1,5 @@
 """Isolated pods say so from the start, and whenever policies or labels change."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

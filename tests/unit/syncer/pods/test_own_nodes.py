@@ -1,7 +1,5 @@
 """Labels and taints that only nested nodes have: pods without a node are made anew for the nodes that they name."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

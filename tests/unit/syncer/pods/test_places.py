@@ -1,7 +1,5 @@
 """Where the pods of nested Jobs run, as their syncer has it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

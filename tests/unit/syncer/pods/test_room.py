@@ -1,7 +1,5 @@
 """Who asks for room, who waits, and what is taken for news about it."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """What a running pair of pods brings up and takes down."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from types import SimpleNamespace

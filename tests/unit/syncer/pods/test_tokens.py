@@ -1,7 +1,5 @@
 """The Secret with a pod's tokens follows the pod's life, whatever happens to the Secret."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 from collections.abc import AsyncIterator

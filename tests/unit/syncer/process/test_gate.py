@@ -1,7 +1,5 @@
 """The gate holds connections back, and passes them on untouched once it is open."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The process ends when its NestedCluster was replaced or its certificates were renewed, and for nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

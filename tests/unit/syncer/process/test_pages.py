@@ -1,7 +1,5 @@
 """What the kubelet hears of the syncer: a watch that went silent is a reason to restart it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime

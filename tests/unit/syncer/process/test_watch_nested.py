@@ -1,7 +1,5 @@
 """What the checks of the nested API server come to, and when K3s must be restarted."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 from itertools import groupby

@@ -1,7 +1,5 @@
 """What the syncer writes for a new cluster, and what its files may hold."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

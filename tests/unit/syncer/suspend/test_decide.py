@@ -1,7 +1,5 @@
 """What resting means for Jobs and pods, as tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

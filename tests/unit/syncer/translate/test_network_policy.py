@@ -1,7 +1,5 @@
 """Nested NetworkPolicies in the host: they close what they say, and open nothing beyond the walls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

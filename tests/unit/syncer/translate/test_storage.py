@@ -1,7 +1,5 @@
 """What of StorageClasses, claims and volumes is carried."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

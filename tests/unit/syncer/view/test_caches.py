@@ -1,7 +1,5 @@
 """What the caches say of the NestedCluster: its policy, as of now."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

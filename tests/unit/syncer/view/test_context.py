@@ -1,7 +1,5 @@
 """Where a nested cluster's objects go, as its NestedCluster says."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api import labels

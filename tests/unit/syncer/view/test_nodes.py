@@ -1,7 +1,5 @@
 """Only nodes in use are watched and kept, and of these only what is read."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """What is kept of objects that are too large."""
 
-from __future__ import annotations
-
 from nestor.syncer.view.trim import is_cut, trim_policy
 
 

@@ -1,7 +1,5 @@
 """Kinds are looked for by their API version and name."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects for the Ingress controller's tests, with only what a test cares about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """What the Ingress controller tells the proxy, and what it says on Ingresses. What the proxy makes of it, its Go tests show."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Which Ingress gets which requests."""
 
-from __future__ import annotations
-
 import pytest
 
 from devcluster.cluster.ingress import routes

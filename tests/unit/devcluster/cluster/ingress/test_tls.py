@@ -1,7 +1,5 @@
 """Which certificate a host is served with, and what is said when there is none."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

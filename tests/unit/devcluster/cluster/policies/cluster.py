@@ -1,7 +1,5 @@
 """Small clusters for the tables, and what a packet would meet in their rules."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence

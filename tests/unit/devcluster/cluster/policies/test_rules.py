@@ -3,8 +3,6 @@
 Who may talk to whom, `tests/unit/cluster/test_walls.py` shows, and Kubernetes' own tests of NetworkPolicies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

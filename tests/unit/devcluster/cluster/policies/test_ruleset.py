@@ -1,7 +1,5 @@
 """The text for `nft`, as `nft` itself understands it, and the store that it is made from."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whether the host enforces NetworkPolicies: how that is asked, told and remembered."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """Gangs, and the nodes that they wait for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nestor.api.data import read

@@ -1,7 +1,5 @@
 """When gangs are let go, and where to: tables of gangs, nodes and times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

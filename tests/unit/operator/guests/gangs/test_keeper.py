@@ -1,7 +1,5 @@
 """What the operator reads and writes for gangs, before an API server in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """When Kueue has a say, what its job is told and may have by its Workload, and which of Kueue's versions is spoken."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, cast
 

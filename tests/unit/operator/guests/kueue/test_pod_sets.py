@@ -1,7 +1,5 @@
 """What Kueue counts is what a job may use."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.nestedclass import ClassQueue

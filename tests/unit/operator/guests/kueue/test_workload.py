@@ -1,7 +1,5 @@
 """Kueue's object for a job: what it is asked, what its answers mean, what it is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

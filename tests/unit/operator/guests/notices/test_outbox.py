@@ -1,7 +1,5 @@
 """Which notices come to be, and what becomes of them: each is sent until it is taken, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """A job that has ended or is suspended has its place until its pods are gone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Who starts, who waits and what he is told of it; whatever happens, no limit is exceeded and nobody is passed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs and classes, and the queues that look after them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast

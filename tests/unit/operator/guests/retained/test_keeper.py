@@ -1,7 +1,5 @@
 """Which volumes stay when a job is deleted, and how much may be left before a further one begins."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, cast
 

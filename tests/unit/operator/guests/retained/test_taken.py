@@ -1,7 +1,5 @@
 """Which volumes a job gets of those that an earlier one has left, and how it gets them."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

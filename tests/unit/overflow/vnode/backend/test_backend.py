@@ -1,7 +1,5 @@
 """The backend itself: whether it answers, its shapes, its Secrets, the provider that it asks for."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import datetime

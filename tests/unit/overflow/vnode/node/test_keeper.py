@@ -1,7 +1,5 @@
 """A node's status and Lease: the Lease is renewed only while the backend answers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import cast

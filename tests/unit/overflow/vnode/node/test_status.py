@@ -1,7 +1,5 @@
 """The status of a virtual Node tells the truth, and is written when it differs."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

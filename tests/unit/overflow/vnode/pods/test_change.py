@@ -1,7 +1,5 @@
 """Changes of host pods reach their pods at the backend: labels, images, debug containers, resources."""
 
-from __future__ import annotations
-
 import pytest
 
 from nestor.api.objects import Object

@@ -1,7 +1,5 @@
 """What is done about a pod on a virtual node, as a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Backends that hide pods, forget requests or come back late: no healthy pod is failed, and nothing is left."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import time

@@ -3,8 +3,6 @@
 The next process brings every pod to the same end: none is lost, none runs twice, and nothing is left at the backend.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine

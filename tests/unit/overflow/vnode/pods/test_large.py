@@ -1,7 +1,5 @@
 """Large pods: anybody may have some on a virtual node. They cost little memory, and those that are sent are sent whole."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

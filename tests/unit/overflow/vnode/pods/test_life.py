@@ -1,7 +1,5 @@
 """The life of pods on a virtual node, with an API server and a backend in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import time

@@ -1,7 +1,5 @@
 """Pods that should have ended are noted in the OverflowBackend, and the next process has them ended."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import time

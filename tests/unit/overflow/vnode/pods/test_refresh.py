@@ -1,7 +1,5 @@
 """What pods were given stays up to date, where their backend can do that."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A process that ends, and the one that follows it: nothing is lost, and nothing runs twice."""
 
-from __future__ import annotations
-
 from tests.unit.overflow.vnode.world import World
 
 

@@ -1,7 +1,5 @@
 """The status of a host pod, from what its backend says; backends may be hostile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
