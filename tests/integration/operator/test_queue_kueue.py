@@ -256,6 +256,7 @@ async def test_another_operator_finds_what_kueue_said(
     await exists(api, kueue.WORKLOAD, name, team, has("Evicted", "True", "ClusterQueueStopped"))
     async with operator_running(kueue_plane, more=KUEUE):
         await workload_of(api, sent)
+        await api.delete(kinds.NESTED_APP_JOB, "early", team)
         await until_stopped(api, "fifth", where)
         await until_counted(api, gold=1)
         await tell(api, "fifth", where, suspended=True)
