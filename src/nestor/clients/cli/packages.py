@@ -19,7 +19,6 @@ from nestor.kube import ApiError, Forbidden, kinds
 
 FILE = "manifest.yaml"
 """The only template of an application whose manifest is on the user's machine."""
-_SECRET = re.compile(r"^[\s{\"']*kind[\"']?:\s*[\"']?Secret\b(?!\w)", re.MULTILINE)
 _TARGET = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9-]+):([0-9]{1,5})")
 
 
@@ -95,17 +94,24 @@ def _read_target(text: str) -> Object:
 
 def read_manifest(package: Package) -> str:
     """What is on the user's machine. Raises `Failure`."""
-    if package.kustomize is None:
-        from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
 
-        return documents.load(Path(package.manifest or ""))
+    text = documents.load(Path(package.manifest or "")) if package.kustomize is None else _build(package.kustomize)
+    items = [item for part in documents.read(text, package.name) for item in documents.list_items(part.content)]
+    if any(isinstance(item, dict) and item.get("kind") == "Secret" for item in items):
+        hint = "leave it out and create it with `nestor exec`, or use --chart"
+        raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)
+    return text
+
+
+def _build(folder: str) -> str:
     try:  # by the user's own kubectl: the folder may include others, and remote ones
-        command = [os.environ.get("KUBECTL") or "kubectl", "kustomize", package.kustomize]
+        command = [os.environ.get("KUBECTL") or "kubectl", "kustomize", folder]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise Failure(f"--kustomize needs kubectl: {error}", Code.USAGE, hint="install kubectl, or set $KUBECTL") from error
     if ended.returncode:
-        raise Failure(f"kubectl kustomize {package.kustomize}: {ended.stderr.strip()}", Code.USAGE)
+        raise Failure(f"kubectl kustomize {folder}: {ended.stderr.strip()}", Code.USAGE)
     return ended.stdout
 
 
@@ -114,12 +120,8 @@ async def create(opened: Session, job: Object, package: Package, make: Callable[
     if package.is_remote:
         await _check_internet(opened, job["spec"].get("className"))
         return await make(opened, job)
-    text = read_manifest(package)
-    if _SECRET.search(text):
-        hint = "leave it out and create it with `nestor exec`, or use --chart"
-        raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)
     files = {"generateName": f"{package.name}-", "namespace": opened.namespace}
-    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: text}}))["metadata"]
+    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: read_manifest(package)}}))["metadata"]
     app = job["spec"]["app"] | {"templatesFrom": {"configMapRef": {"name": files["name"]}}}
     try:
         made = await make(opened, {**job, "spec": job["spec"] | {"app": app}})

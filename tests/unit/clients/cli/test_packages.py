@@ -1,5 +1,6 @@
 """Charts, manifests and kustomizations without an AppDef: which one is written for them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from nestor.clients.cli import manifests
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.offline.check import check_one
-from nestor.clients.cli.packages import Package, build_appdef
+from nestor.clients.cli.packages import Package, build_appdef, read_manifest
 
 CHART, REPO = "oci://registry.test/charts/web", "https://charts.test"
 URL = "https://example.test/v1/install.yaml"
@@ -74,3 +75,27 @@ def test_targets(text: str, expected: Any) -> None:
 def test_values_that_mean_something_else_to_helm_are_refused(value: str, said: str) -> None:
     with pytest.raises(Failure, match=said):
         build_appdef(Package(chart=CHART, sets=[value]))
+
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        (SECRET, False),
+        (f"---\n{SECRET}", False),
+        ("kind: List\nitems:\n- kind: Secret\n", False),
+        ('{"kind": "Secret"}', False),
+        ("kind: ConfigMap\ndata:\n  text: |\n    kind: Secret\n", True),
+        ("kind: Gateway\nspec: {refs: [{kind: Secret}]}\n", True),
+    ],
+)
+def test_a_manifest_with_secrets_is_not_for_a_config_map(tmp_path: Path, text: str, is_taken: bool) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(text)
+    if is_taken:
+        assert read_manifest(Package(manifest=str(path))) == text
+        return
+    with pytest.raises(Failure, match="has a Secret"):
+        read_manifest(Package(manifest=str(path)))
