@@ -78,7 +78,7 @@ def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Obje
             continue
         if field.how == "Equals" and isinstance(now, dict):
             wanted = dict.fromkeys(now) | (wanted or {})
-        _write(patch, field.path, wanted if wanted is not None or field.how != "Written" else {})
+        _write(patch, field.path, wanted)
     return patch
 
 
