@@ -218,7 +218,7 @@ PROFILES: Final[Mapping[str, dict[str, Any]]] = {
 
 def resolve_class(spec: Mapping[str, Any], versions: Sequence[str] | None = None) -> NestedClassSpec:
     """The whole class. `versions`: those that the operator has, the highest last; None if that is not known."""
-    base = PROFILES.get(spec.get("profile", "Tenants"), {})
+    base = PROFILES.get(str(spec.get("profile", "Tenants")), {})
     if isinstance(queue := spec.get("queue"), Mapping) and queue.get("kueue") == "Require":
         # Kueue counts the server of a job that does not run as free.
         base = {**base, "cluster": {"stopSuspendedAfterSeconds": 0}}

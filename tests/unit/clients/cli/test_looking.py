@@ -62,6 +62,8 @@ def test_events_are_told_in_their_order() -> None:
     rows = [[str(cell) for cell in row] for row in events.build_rows(found, NOW)]
     assert [(row[0], row[3]) for row in rows] == [("8m20s", "pod/d"), ("60s", "pod/b"), ("20s", "pod/a"), ("5s", "pod/c")]
     assert rows[2] == ["20s", "Warning", "Pulled", "pod/a", "one two"]
+    ((_, kind, *_),) = events.build_rows([event("a", 20, "\x1b[2JNormal")], NOW)
+    assert "\x1b" not in str(kind)
 
 
 def test_who_may_not_look_into_a_jobs_namespace_sees_the_jobs_own_events(monkeypatch: pytest.MonkeyPatch) -> None:

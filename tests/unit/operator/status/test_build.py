@@ -257,6 +257,9 @@ def test_what_holds_up_a_pod_is_told_of_the_first(pods: list[Object], nodes: dic
 def test_long_words_are_cut() -> None:
     found = pod("one", phase="Pending", conditions=[UNSCHEDULABLE | {"message": "x" * 9999}])
     assert len(found["status"]["held"]) == HELD_LIMIT
+    said = explain_held([pod("web", node="far", phase="Running")], {"far": virtual("False", "x" * 9999)})
+    assert said is not None
+    assert len(said) < 1024, "the definition's limit: a backend's process writes this message"
 
 
 ACCEPTED = (conditions.ADMITTED, "True", conditions.ADMITTED_REASON)
