@@ -56,7 +56,7 @@ class ClusterPolicy(Model):
         description="Without `persistence`: how many seconds after a job was suspended, or evicted by Kueue, its server is "
         "stopped. The objects of its nested cluster are then lost: when the job runs again, its steps are applied to an empty "
         "cluster, where claims of the same name get their old volumes. A change applies to servers that still run. If not set, "
-        "the server keeps running; under `queue.kueue: Require`, the default is 0, because Kueue counts such a server as free.",
+        "the server keeps running, except for jobs that Kueue starts: theirs stops at once, because Kueue counts it as free.",
         ge=0,
         le=315_360_000,
     )

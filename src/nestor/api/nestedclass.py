@@ -219,9 +219,6 @@ PROFILES: Final[Mapping[str, dict[str, Any]]] = {
 def resolve_class(spec: Mapping[str, Any], versions: Sequence[str] | None = None) -> NestedClassSpec:
     """The whole class. `versions`: those that the operator has, the highest last; None if that is not known."""
     base = PROFILES.get(str(spec.get("profile", "Tenants")), {})
-    if isinstance(queue := spec.get("queue"), Mapping) and queue.get("kueue") == "Require":
-        # Kueue counts the server of a job that does not run as free.
-        base = {**base, "cluster": {"stopSuspendedAfterSeconds": 0}}
     found = NestedClassSpec.model_validate(_merge(base, spec))
     if versions is None:
         return found

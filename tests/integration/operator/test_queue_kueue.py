@@ -194,6 +194,7 @@ async def test_a_job_waits_for_kueue_and_runs_where_that_says(kueue_operator: Op
 
 
 async def test_a_preempted_job_stops_and_waits_again(kueue_operator: Operator, api: Api, team: str) -> None:
+    await make_class(api, team, "Allow")
     name, where = await run(api, "second", team)
     job = await api.get(kinds.NESTED_APP_JOB, "second", team)
     await create_app_pod(api, "web", where, job)

@@ -54,20 +54,6 @@ def test_what_is_no_class_is_told_field_by_field(spec: Object) -> None:
         resolve_class(spec)
 
 
-@pytest.mark.parametrize(
-    ("spec", "seconds"),
-    [
-        ({}, None),
-        ({"queue": {"kueue": "Allow"}}, None),
-        ({"queue": {"kueue": "Require"}}, 0),
-        ({"queue": {"kueue": "Require"}, "cluster": {"stopSuspendedAfterSeconds": 60}}, 60),
-        ({"queue": {"kueue": "Require"}, "cluster": {"stopEndedAfterSeconds": 60}}, 0),
-    ],
-)
-def test_where_kueue_decides_servers_of_suspended_jobs_stop_at_once(spec: Object, seconds: int | None) -> None:
-    assert resolve_class(spec).cluster.stop_suspended_after_seconds == seconds
-
-
 def find_defaults(schema: Object) -> Object:
     """What an API server fills in."""
     found = {}

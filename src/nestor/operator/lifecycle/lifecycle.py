@@ -43,6 +43,8 @@ class Facts:
     """There is or was a server, so there may be data."""
     made_at: str | None = None
     """When its NestedCluster was made; None: there is none."""
+    is_kueued: bool = False
+    """Kueue starts it, and counts its server as free while it is suspended."""
     is_refused: bool = False
     """It is currently not admitted: it may still end and be suspended, but not start."""
     run: Object | None = None
@@ -206,6 +208,8 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
         limit = facts.policy.cluster.stop_suspended_after_seconds if facts.policy else None
+        if limit is None and facts.is_kueued:
+            limit = 0
         keep = 0 if record.restart else math.inf if limit is None else limit
         suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), keep)
         suspend = replace(suspend, message=f"suspended: {suspend.message}")

@@ -2,10 +2,10 @@
 
 import datetime
 
-from nestor.api import names
+from nestor.api import labels, names
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, is_terminating, status_of
+from nestor.api.objects import Object, is_terminating, labels_of, status_of
 from nestor.api.times import seconds_since
 from nestor.cluster.home import Home
 from nestor.kube import kinds
@@ -46,6 +46,7 @@ def gather_facts(
         has_data=epoch.uid is not None,
         # One of a pool may be older than its job.
         made_at=max(item["metadata"]["creationTimestamp"] for item in (cluster, job)) if cluster else None,
+        is_kueued=policy is not None and policy.queue.kueue != "Ignore" and labels.KUEUE_QUEUE in labels_of(job),
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=outcome if is_current else None,

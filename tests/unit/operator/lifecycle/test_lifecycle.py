@@ -530,6 +530,14 @@ def test_a_job_at_rest_without_a_volume_stops_its_server_when_its_class_says_so(
     assert (life.replicas, life.delay) == (replicas, delay)
 
 
+@pytest.mark.parametrize(("given", "replicas"), [({}, 0), ({"stopSuspendedAfterSeconds": 100}, 1)])
+def test_the_server_of_a_suspended_job_that_kueue_starts_stops_at_once(given: Object, replicas: int) -> None:
+    policy = NestedClassSpec.model_validate({"cluster": given})
+    record = replace(RESTS, suspend_time=ago(1))
+    facts = build_facts(record, suspend=True, run=DONE, policy=policy, progress=Progress(is_told=True), is_kueued=True)
+    assert decide_lifecycle(facts, NOW).replicas == replicas
+
+
 @pytest.mark.parametrize(
     ("own", "most", "seconds", "expired"),
     [
