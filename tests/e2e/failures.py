@@ -24,7 +24,7 @@ PAUSE_SECONDS = 60.0
 """After one test's, in which further failures of this process are told to look there: they are often rows of one scenario."""
 LOG_BYTES = 1_000_000
 """Of one pod's containers."""
-PODS = 12
+PODS = 24
 """Of jobs, the youngest ones, whose logs are kept."""
 
 
