@@ -21,6 +21,7 @@ PROCESSES = {
     "reader": "nestor.apps.reader",
     "probe": "nestor.operator.guests.enforcement.probe",
     "portal": "nestor.clients.portal",
+    "activator": "nestor.clients.activator",
 }
 """What Nestor's own pods run, and where its `main` is; users have no use for these."""
 NEW_OBJECTS = 10_000

@@ -418,3 +418,9 @@ async def helm(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> s
         output, errors = await process.communicate(stdin.encode() if stdin else None)
     assert process.returncode == 0, errors.decode()
     return output.decode()
+
+
+async def change_nestor(kubeconfig: Path, value: str) -> None:
+    """Upgrade Nestor's release with another value, for a test that has the cluster for itself: its operator starts again."""
+    chart = ("nestor", str(ROOT / "charts/nestor"), "-n", "nestor-system", "--reset-then-reuse-values")
+    await helm(kubeconfig, "upgrade", *chart, "--set", value, "--wait", "--timeout=3m")

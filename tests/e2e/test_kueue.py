@@ -12,7 +12,7 @@ from devcluster.build import assembled
 from devcluster.progress import Console
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT, Object, Web, apply, class_like_default, example, helm, push_images
+from tests.e2e.conftest import Object, Web, apply, change_nestor, class_like_default, example, helm, push_images
 from tests.integration.operator import kueue
 from tests.waiting import exists, gone, has, job_with, message_of, wait_for_none
 
@@ -20,16 +20,6 @@ pytestmark = pytest.mark.alone  # its webhooks see each Job of the host, and the
 
 QUEUES = ("busy", "quiet")
 RELEASE = ("-n", kueue.NAMESPACE, "--wait", "--timeout=3m")
-NESTOR = (
-    "upgrade",
-    "nestor",
-    str(ROOT / "charts/nestor"),
-    "-n",
-    "nestor-system",
-    "--reset-then-reuse-values",
-    "--wait",
-    "--timeout=3m",
-)
 
 
 @pytest.fixture
@@ -48,7 +38,7 @@ async def queues(api: Api, kubeconfig: Path, namespace: str) -> AsyncIterator[tu
     install = ("upgrade", "--install", "kueue", chart, *RELEASE, "--create-namespace", "--values", "-")
     await helm(kubeconfig, *install, stdin=json.dumps(values))
     print(f"kueue {kueue.KUEUE.version} runs")
-    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=true")
+    await change_nestor(kubeconfig, "kueue.enabled=true")
     await api.apply(kueue.FLAVOR, {"metadata": {"name": "any"}, "spec": {}})
     await api.apply(kueue.PRIORITY, {"metadata": {"name": "high"}, "value": 1000})
     amounts = [{"name": "cpu", "nominalQuota": "1700m"}, {"name": "memory", "nominalQuota": "3Gi"}]
@@ -67,7 +57,7 @@ async def queues(api: Api, kubeconfig: Path, namespace: str) -> AsyncIterator[tu
         await gone(api, kueue.CLUSTER_QUEUE, name, "")
     await api.delete(kueue.FLAVOR, "any")
     await gone(api, kueue.FLAVOR, "any", "")
-    await helm(kubeconfig, *NESTOR, "--set", "kueue.enabled=false")
+    await change_nestor(kubeconfig, "kueue.enabled=false")
     await helm(kubeconfig, "uninstall", "kueue", *RELEASE)
 
 

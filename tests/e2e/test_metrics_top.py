@@ -11,11 +11,21 @@ import pytest
 
 import devcluster.cluster
 from devcluster.progress import Console
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.objects import Object
 from nestor.kube import Api, Kind, kinds
-from tests.e2e.conftest import apply, example, image, kubectl, nested_kubeconfig, try_kubectl
-from tests.waiting import eventually, gone, has, job_with, wait_for
+from tests.e2e.conftest import (
+    Web,
+    apply,
+    change_nestor,
+    class_like_default,
+    example,
+    image,
+    kubectl,
+    nested_kubeconfig,
+    try_kubectl,
+)
+from tests.waiting import eventually, gone, has, job_with, wait_for, wait_for_none
 
 # The metrics API is the host's: while it is there, all nested clusters have it.
 pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.long]
@@ -147,3 +157,38 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
         print(await kubectl(inside, "describe", "hpa", "web"), await top("pods"))
         print(await try_kubectl(inside, "logs", "--selector=app=load", "--tail=5"))  # not all of them need to run yet
     print(f"grown after {time.monotonic() - begin:.0f} s")
+
+
+@pytest.fixture
+async def activator(kubeconfig: Path, metrics_server: Any) -> AsyncIterator[None]:
+    """Jobs may sleep."""
+    await metrics_server()
+    await change_nestor(kubeconfig, "activator.enabled=true")
+    yield
+    await change_nestor(kubeconfig, "activator.enabled=false")
+
+
+@pytest.mark.alone  # the operator restarts
+@pytest.mark.parametrize("data", ["memory", "volume"])
+async def test_a_job_that_nobody_uses_sleeps_and_a_request_wakes_it(
+    api: Api, namespace: str, web: Web, activator: None, data: str
+) -> None:
+    parts = {"cluster": {"persistence": {"size": "1Gi"}}} if data == "volume" else {}
+    async with class_like_default(api, "sleepy", **parts) as class_name:
+        documents = example("01-hello-world", "sleepy", namespace)
+        documents[-1]["spec"] |= {"className": class_name, "idleSeconds": 30}
+        await apply(api, documents)
+        url = (await job_with(api, "sleepy", namespace, conditions.READY, "True"))["status"]["url"]
+        assert "Hello" in await web.page(url)
+        asleep = await job_with(api, "sleepy", namespace, conditions.READY, "False", conditions.ASLEEP)
+        where = asleep["status"]["namespace"]
+        await wait_for_none(api, kinds.POD, where, labels=labels.selector(component=labels.COMPONENT_APP))
+        if data == "volume":
+            await wait_for_none(api, kinds.POD, where)
+
+        begin = time.monotonic()
+        assert "Hello" in (await web.ask(url)).text
+        print(f"{data}: woke after {time.monotonic() - begin:.1f} s")
+        await job_with(api, "sleepy", namespace, conditions.READY, "True")
+        await api.delete(kinds.NESTED_APP_JOB, "sleepy", namespace)
+        await gone(api, kinds.NESTED_APP_JOB, "sleepy", namespace)

@@ -39,6 +39,7 @@ NOT_FOR = {
     "portal": (HEAVY - {"jinja2"})
     | MODELS
     | {"typer", "rich", "click", "kopf", "cryptography", "nestor.operator", "nestor.syncer"},
+    "activator": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "pydantic", "yaml", "nestor.operator", "nestor.syncer"},
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.apps.steps", "nestor.pods.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""

@@ -70,6 +70,15 @@ class QueueStatus(Model):
     since: str = Field(description="When it came to the queue (RFC 3339).", max_length=64)
 
 
+class SleepStatus(Model):
+    """A job that is asleep, or waking."""
+
+    since: str = Field(description="When it was put to sleep (RFC 3339).", max_length=64)
+    wake: str = Field(
+        "", description="What its annotation `nestor.dev/wake` said then. Another value wakes it.", max_length=262144
+    )
+
+
 NoticeType = Literal["Ready", "Succeeded", "Failed"]
 MESSAGE_LIMIT = 1000
 
@@ -189,6 +198,9 @@ class NestedAppJobStatus(Model):
         None, description="Value of the annotation `nestor.dev/rerun` that started this run.", max_length=262144
     )
     queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
+    asleep: SleepStatus | None = Field(
+        None, description="Since when the job is asleep. Absent once it is awake, and ready again."
+    )
     reserved: Quota | None = Field(
         None,
         description="What the job counts for in the queue of its class, or at Kueue, while it runs, and after that until its "

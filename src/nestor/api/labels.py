@@ -105,6 +105,8 @@ CREATED_BY = f"{GROUP}/created-by"
 ROTATE = f"{GROUP}/rotate"
 """Annotation that users set on a NestedAppJob: a new value makes all certificates issued so far useless. On the
 Secret with the authorities: the value that they were made for."""
+WAKE = f"{GROUP}/wake"
+"""Annotation that users set on a NestedAppJob: a new value wakes a job that is asleep."""
 SUSPENDED_BY = f"{GROUP}/suspended-by"
 """Annotation of a nested Job or CronJob that the syncer suspended and must resume: `nestor`."""
 

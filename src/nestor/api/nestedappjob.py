@@ -126,6 +126,14 @@ class NestedAppJobSpec(Model):
         ge=0,
         le=315_360_000,
     )
+    idle_seconds: int | None = Field(
+        None,
+        description="After how many idle seconds a job with URLs is put to sleep: it is suspended until a request to one of them "
+        "arrives. It is idle while each of its pods uses less than 10m CPU, and no Job runs. What its pods keep in memory or in "
+        "an `emptyDir` is lost. If not set, the job sleeps only if its class has `maxIdleSeconds`.",
+        ge=30,
+        le=315_360_000,
+    )
     success_policy: SuccessPolicy | None = Field(
         None, description="When the job has succeeded. If not set, the job runs until it is deleted."
     )

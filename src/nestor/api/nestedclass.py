@@ -151,6 +151,14 @@ class NestedClassSpec(Model):
         ge=0,
         le=315_360_000,
     )
+    max_idle_seconds: int | None = Field(
+        None,
+        description="After how many idle seconds a job with URLs is put to sleep at the latest: one whose `idleSeconds` is "
+        "longer, or not set, after so long. Needs `activator.enabled` in the values of Nestor's chart. If not set, jobs sleep "
+        "only if they set `idleSeconds`.",
+        ge=30,
+        le=315_360_000,
+    )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="Which images jobs may use, and how they are pulled.")
     placement: ClassPlacement | None = Field(
         None,

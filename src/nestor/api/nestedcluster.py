@@ -53,6 +53,12 @@ class NestedClusterStatus(Model):
     outcome: Outcome | None = Field(
         None, description="Whether and how the application has ended, as judged by the policies. Absent without a policy."
     )
+    idle_since: str | None = Field(
+        None,
+        description="Since when the cluster's pods have been idle (RFC 3339), if its policy measures that. Absent while they "
+        "work, and if the host does not measure them.",
+        max_length=64,
+    )
     suspended: bool | None = Field(
         None, description="Whether `spec.suspend` has taken effect: no pod of the cluster is left on the host."
     )

@@ -68,6 +68,9 @@ class Policy:
         "Otherwise, those in use.",
     )
 
+    measures_idle: bool = field(
+        default=False, description="Whether `status.idleSince` is kept, for a job that may be put to sleep."
+    )
     services: AllowedServices | None = field(
         default=None,
         description="What the cluster's Services can do in addition to connecting its pods, from the class's `services`.",

@@ -114,6 +114,7 @@ class Settings(BaseModel, frozen=True):
     server_seconds: int = Field(SERVER_SECONDS, description="how long K3s runs until it is restarted")
     network_probe: bool = Field(True, description="find out if the host enforces network policies: true or false")
     kueue: bool = Field(False, description="let Kueue decide when jobs of classes with `queue.kueue` start: true or false")
+    activator: bool = Field(False, description="let jobs sleep: the activator answers for them: true or false")
     dns: Annotated[HostDns, _read_by(read_dns)] = Field(
         HostDns(), description="JSON: where the host's DNS listens (namespaces, ports, ranges)"
     )

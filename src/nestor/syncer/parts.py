@@ -17,6 +17,7 @@ from nestor.pods.translate.target import Target
 from nestor.syncer.cluster import webhook
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.argocd import ArgoCDRights
+from nestor.syncer.cluster.idle import IdleMeter
 from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.copies.engine import Engine
@@ -76,8 +77,10 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
         "Service webhook's configuration": keep_webhook,
         "not synced": not_carried.run,
     }
+    metrics = MetricsApi(context.caches, context.host, context.target.selector)
+    servers["idleness"] = IdleMeter(context.caches, metrics, written.set_idle).run
     if settings.metrics_port:
-        servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
+        servers["metrics API"] = partial(build_metrics(context, settings, metrics).serve, settings.metrics_port)
     return Parts(
         status=written,
         queues={name: engine.queue for name, engine in engines.items()}
@@ -96,7 +99,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     )
 
 
-def build_metrics(context: Context, settings: Settings) -> MetricsServer:
+def build_metrics(context: Context, settings: Settings, api: MetricsApi) -> MetricsServer:
     """The metrics API, at the address of this pod."""
 
     async def find_address() -> str:
@@ -105,7 +108,6 @@ def build_metrics(context: Context, settings: Settings) -> MetricsServer:
         pod = await context.host.find(kinds.POD, names.server_pod(settings.cluster), settings.namespace)
         return str(status_of(pod).get("podIP") or "")
 
-    api = MetricsApi(context.caches, context.host, context.target.selector)
     return MetricsServer(api, context.nested, settings.access, find_address)
 
 

@@ -78,6 +78,7 @@ FULL: dict[type, Object] = {
         "ephemeralStorageLimit": 5,
         "placement": PLACEMENT,
         "nodes": "All",
+        "measuresIdle": True,
         "services": SERVICES,
         "storage": {"classes": ["a"], "blockVolumes": True, "snapshotClasses": ["s"]},
         "argoCD": {"namespaces": ["*"]},

@@ -32,6 +32,12 @@ def check_deadline(known: JobIdentity) -> None:
         raise Refused(conditions.DEADLINE_NOT_ALLOWED, message)
 
 
+def find_idle_limit(policy: NestedClassSpec, spec: NestedAppJobSpec | None) -> int | None:
+    """After how many seconds without work a job is put to sleep; None: never."""
+    own = spec.idle_seconds if spec else None
+    return min((limit for limit in (own, policy.max_idle_seconds) if limit is not None), default=None)
+
+
 def check_image(known: JobIdentity, source: AppSource) -> None:
     if source.image and (fault := find_fault(source.image, known.policy.images.allowed)):
         raise Refused(conditions.IMAGE_NOT_ALLOWED, source.blame(f"app image {fault} (class '{known.class_name}')"))

@@ -9,7 +9,7 @@ from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
 from nestor.cluster.policies import build_internet, list_closed
 from nestor.cluster.shape import Host
-from nestor.operator.admission.checks import resolve_storage
+from nestor.operator.admission.checks import find_idle_limit, resolve_storage
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.host_facts import Taints
 
@@ -44,6 +44,7 @@ def resolve_policy(
         ephemeral_storage_limit=limit,
         services=_resolve_services(policy, host),
         devices=policy.devices,
+        measures_idle=find_idle_limit(policy, job) is not None,
         nodes=None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
         argo_cd=ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
         placement=tolerate_backends(resolve_placement(policy, job)[0], taints or {}),

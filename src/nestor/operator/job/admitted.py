@@ -45,6 +45,8 @@ class _Admitted:
     plan: Plan
     templates: Object | None
     """If they were read in this pass."""
+    cluster: Object | None
+    """As it was when the facts were gathered: steps that fail later are news for the next pass, and for its lifecycle."""
     facts: Facts
     life: Lifecycle
 
@@ -68,11 +70,12 @@ class AdmittedJobs:
         data = await track_data(context, shape)
         source, templates = await self._inputs.read_templates(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
+        cluster = context.cache.clusters.get(resolved.home.name, resolved.home.namespace)
         facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, policy=resolved.policy)
         life = decide_lifecycle(facts, now())
         if life.expired:
             return await expire(context, job, life)
-        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, templates, facts, life)
+        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, templates, cluster, facts, life)
         if life.is_stopped and not facts.made_at:
             # It was created suspended, and has only a status; its templates are read again when it starts.
             await self._report(admitted, Children(admit_routes(context.cache, self._hosts, resolved)))
@@ -139,7 +142,7 @@ class AdmittedJobs:
         cache, home = context.cache, resolved.home
         words = [word for guest in self._guests if (word := guest.report(resolved)) is not None]
         observed = Observed(
-            cluster=cache.clusters.get(home.name, home.namespace),
+            cluster=it.cluster,
             server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,

@@ -12,9 +12,11 @@ from nestor.operator.guests.notices import Outbox
 from nestor.operator.guests.pool.keeper import Pools
 from nestor.operator.guests.queue.queues import Queue
 from nestor.operator.guests.retained.keeper import Retain
+from nestor.operator.guests.sleep.keeper import Sleep
 
 GUESTS: tuple[type[Guest], ...] = (
     Enforcement,  # before the queues: a job that may never start takes nobody's place
+    Sleep,  # nor does one that is asleep
     Queue,
     Kueue,  # after ours: what it gives, the job has
     Retain,

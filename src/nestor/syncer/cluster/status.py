@@ -44,6 +44,7 @@ class ClusterStatus:
         self._writes, self._count_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.COUNT_WRITES)
         self._ready: conditions.Condition | None = None
         self._outcome: Outcome | None = None
+        self._idle_since: str | None = None
         self._written: Object | None = None
         self.queue: WorkQueue[str] = WorkQueue(self._write, workers=1, name="cluster-status", max_delay=RETRY_LIMIT)
         context.caches.host_cluster.on_change(self._on_cluster)
@@ -64,6 +65,12 @@ class ClusterStatus:
         """Set the application's outcome (None without a policy); a change is written at once."""
         if outcome != self._outcome:
             self._outcome = outcome
+            self.queue.add("")
+
+    def set_idle(self, since: str | None) -> None:
+        """Set since when the pods have done nothing (None if they work, or it is not known); a change is written at once."""
+        if since != self._idle_since:
+            self._idle_since = since
             self.queue.add("")
 
     def _on_cluster(self, change: Change) -> None:
@@ -140,6 +147,8 @@ class ClusterStatus:
         }
         if self._outcome is not None:
             result["outcome"] = data.write(self._outcome)
+        if self._idle_since is not None:
+            result["idleSince"] = self._idle_since
         return result | ({"run": self._run} if self._run is not None else {})
 
 

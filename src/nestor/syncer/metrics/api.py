@@ -72,7 +72,7 @@ class MetricsApi:
             labels = parse_selector(request.get("labelSelector") or "")
             if request.get("fieldSelector"):
                 raise ValueError("field selectors are not supported for metrics")
-            usages = await self._read_usages()
+            usages = await self.read_usages()
         except ValueError as error:
             return _fail(400, "BadRequest", str(error))
         except NoMetrics as error:
@@ -101,7 +101,7 @@ class MetricsApi:
         host = self._caches.host(kinds.POD).get(name, self._caches.namespace)
         return self._caches.nested_by_uid.get(nested_uid(host)) if host else None
 
-    async def _read_usages(self) -> dict[str, Object]:
+    async def read_usages(self) -> dict[str, Object]:
         """The host's PodMetrics, by the names of host pods, asked for once for all who ask at a time. Raises `NoMetrics`."""
         async with self._lock:
             if time.monotonic() >= self._until:

@@ -8,7 +8,7 @@ import typer
 
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, status_of
-from nestor.api.times import now
+from nestor.api.times import now, timestamp
 from nestor.clients.cli import console, follow, limits, options, session
 from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure, explain
@@ -26,7 +26,7 @@ async def suspend(place: Place, names: options.JobNames) -> int:
 
 @options.acting
 async def resume(place: Place, names: options.JobNames) -> int:
-    """Resume suspended jobs."""
+    """Resume suspended jobs, and wake those that are asleep."""
     return await _set_suspend(place, names, wanted=False)
 
 
@@ -51,6 +51,11 @@ async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     if is_over(job):
         ended = condition(job, conditions.SUCCEEDED) or {}
         raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
+    if not wanted and (condition(job, conditions.ADMITTED) or {}).get("reason") == conditions.ASLEEP:
+        woken = {"metadata": {"annotations": {labels.WAKE: timestamp()}}}
+        await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, woken)
+        console.tell(f"job '{name}' is being woken", mark="good")
+        return
     if bool(job["spec"].get("suspend")) == wanted:
         console.tell(f"job '{name}' is {'already' if wanted else 'not'} suspended")
         return

@@ -1,0 +1,114 @@
+"""Answers for jobs that are asleep: it has them woken, and sends browsers to the same address again once they are up.
+
+It is in the path only meanwhile. It knows which hosts are asleep, and may say which of them are called, and nothing else.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+
+from aiohttp import web
+
+from nestor.api.contracts.activator import CALLED, HEALTH_PORT, PORT, SLEEPERS
+from nestor.kube import Api, Informer, kinds
+from nestor.kube.process import run_until_signal, set_up_log
+from nestor.kube.serving.pages import Pages
+
+MANAGER = "nestor-activator"
+PATIENCE_SECONDS = 50.0
+"""For a job to come up: proxies give up after 60 s."""
+PAUSE_SECONDS = 1.0
+"""Until whoever leads to the job has heard that it is up: a browser would spend its twenty redirects in the meantime."""
+MOST = 1000
+"""Requests that wait at a time."""
+log = logging.getLogger(__name__)
+
+
+class Activator:
+    """Holds requests. `namespace`: the operator's own."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self.sleepers = Informer(api, kinds.CONFIG_MAP, namespace, fields=f"metadata.name={SLEEPERS}")
+        self.sleepers.on_change(lambda _: self._renew())
+        self._news = asyncio.Event()
+        self._waiting = 0
+
+    def _renew(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _find(self, host: str) -> str | None:
+        """The job at that host, if it is asleep."""
+        found = self.sleepers.get(SLEEPERS, self._namespace) or {}
+        return (found.get("data") or {}).get(host)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if self._waiting >= MOST:
+            return refuse("Too many requests wait for applications to wake.")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._wake(request.host.partition(":")[0].lower())
+        except TimeoutError:
+            return refuse("The application is still starting.")
+        finally:
+            self._waiting -= 1
+        await asyncio.sleep(PAUSE_SECONDS)
+        return web.Response(status=307, headers={"Location": find_location(request.raw_path), "Cache-Control": "no-store"})
+
+    async def _wake(self, host: str) -> None:
+        """Until the job at that host is up."""
+        while (job := self._find(host)) is not None:
+            news = self._news
+            if not job.endswith(CALLED):
+                log.info("%s is called", host)
+                await self._api.patch(kinds.CONFIG_MAP, SLEEPERS, self._namespace, {"data": {host: job + CALLED}})
+            await news.wait()
+
+
+def find_location(path: str) -> str:
+    """The same path at the same host, whatever it is: two slashes at its beginning would name another host. Pure."""
+    if not path.startswith("/"):
+        return "/"
+    return f"/.{path}" if path[1:2] in ("/", "\\") else path
+
+
+def refuse(text: str) -> web.Response:
+    return web.Response(
+        status=503, text=f"{text} Try again in a moment.\n", headers={"Retry-After": "5", "Cache-Control": "no-store"}
+    )
+
+
+def build_app(activator: Activator) -> web.Application:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", activator.answer)
+    return app
+
+
+async def run(namespace: str) -> None:
+    async with await Api.connect(None, manager=MANAGER) as api:
+        activator = Activator(api, namespace)
+        runner = web.AppRunner(build_app(activator), access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, port=PORT).start()
+            probes = {"/readyz": lambda: None if activator.sleepers.synced.is_set() else "not synced", "/healthz": lambda: None}
+            async with asyncio.TaskGroup() as group:
+                group.create_task(activator.sleepers.run())
+                group.create_task(Pages(probes, {}).serve(HEALTH_PORT))
+        finally:
+            await runner.cleanup()
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until a signal comes. Returns 1 if that fails."""
+    argparse.ArgumentParser(prog="nestor activator", description=__doc__).parse_args(arguments)
+    set_up_log()
+    try:
+        asyncio.run(run_until_signal(run(os.environ["POD_NAMESPACE"])))
+    except Exception:
+        log.exception("exiting: a part of the process stopped unexpectedly")
+        return 1
+    return 0

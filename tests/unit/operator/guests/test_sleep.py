@@ -1,0 +1,102 @@
+"""When a job falls asleep and wakes."""
+
+import math
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
+from nestor.api.times import read
+from nestor.operator.admission.checks import find_idle_limit
+from nestor.operator.guests.sleep import decide
+
+NOW = read("2026-01-01T01:00:00Z")
+URL = {"serviceName": "web", "serviceNamespace": "default", "servicePort": 80, "url": "http://shop-team.example.com:8080/"}
+SLICE = {"endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}]}
+
+
+def build_job(ready: str = "True", since: str = "00:00:00", **status: Any) -> Object:
+    condition = {"type": conditions.READY, "status": ready, "lastTransitionTime": f"2026-01-01T{since}Z"}
+    return {"metadata": {}, "spec": {}, "status": {"conditions": [condition]} | status}
+
+
+@pytest.mark.parametrize(
+    ("own", "most", "limit"), [(None, None, None), (60, None, 60), (None, 90, 90), (60, 90, 60), (120, 90, 90)]
+)
+def test_the_shorter_limit_counts(own: int | None, most: int | None, limit: int | None) -> None:
+    policy = NestedClassSpec.model_validate({"maxIdleSeconds": most} if most else {})
+    spec = NestedAppJobSpec.model_validate({"idleSeconds": own} if own else {})
+    assert find_idle_limit(policy, spec) == limit
+
+
+@pytest.mark.parametrize(
+    ("job", "idle", "rest"),
+    [
+        (build_job(), "00:50:00", 0),
+        (build_job(), "00:51:00", 60),
+        (build_job(since="00:58:20"), "00:10:00", 500),  # it woke only then, and its syncer has not said so yet
+        (build_job(), None, None),
+        (build_job("False"), "00:10:00", None),
+        (build_job(completionTime="2026-01-01T00:30:00Z"), "00:10:00", None),
+    ],
+)
+def test_a_job_sleeps_once_it_was_ready_and_idle_for_its_time(job: Object, idle: str | None, rest: float | None) -> None:
+    cluster = {"status": {"idleSince": f"2026-01-01T{idle}Z"} if idle else {}}
+    found = decide.find_rest(job, cluster, 600, NOW)
+    assert found is None if rest is None else math.isclose(found or 0, rest)
+
+
+@pytest.mark.parametrize(
+    ("own", "queue", "target", "activators", "obstacle"),
+    [
+        ({}, "Ignore", URL, [SLICE], None),
+        ({labels.KUEUE_QUEUE: "q"}, "Ignore", URL, [SLICE], None),
+        ({labels.KUEUE_QUEUE: "q"}, "Allow", URL, [SLICE], "Kueue says when it runs"),
+        ({}, "Ignore", None, [SLICE], "it has no URL"),
+        ({}, "Ignore", URL | {"servicePort": 443}, [SLICE], "speaks HTTPS itself"),
+        ({}, "Ignore", URL, [], "no ready pod"),
+    ],
+)
+def test_what_cannot_be_woken_does_not_sleep(
+    own: Object, queue: str, target: Object | None, activators: list[Object], obstacle: str | None
+) -> None:
+    policy = NestedClassSpec.model_validate({"queue": {"kueue": queue}})
+    said = decide.find_obstacle({"metadata": {"labels": own}}, policy, [(None, target)] if target else [], activators)
+    assert obstacle in said if obstacle and said else said is obstacle is None
+
+
+@pytest.mark.parametrize(
+    ("wake", "is_called", "is_awake"), [("a", False, False), ("b", False, True), ("a", True, True), (None, False, True)]
+)
+def test_a_request_or_another_word_of_its_user_wakes_it(wake: str | None, is_called: bool, is_awake: bool) -> None:
+    job = build_job(asleep={"since": "2026-01-01T00:00:00Z", "wake": "a"})
+    job["metadata"]["annotations"] = {labels.WAKE: wake} if wake else {}
+    assert decide.is_awake(job, is_called=is_called) is is_awake
+
+
+@pytest.mark.parametrize(
+    ("job", "is_awake", "is_up"),
+    [
+        (build_job(), True, True),
+        (build_job(), False, False),
+        (build_job("False"), True, False),
+        (build_job("False") | {"spec": {"suspend": True}}, False, True),
+        (build_job("False", completionTime="2026-01-01T00:30:00Z"), False, True),
+    ],
+)
+def test_the_activator_answers_until_the_pods_do_or_nobody_shall(job: Object, is_awake: bool, is_up: bool) -> None:
+    assert decide.is_up(job, is_awake=is_awake) is is_up
+
+
+def test_each_exposed_port_of_a_service_leads_to_the_activator() -> None:
+    ports = [{"name": "http", "port": 80}, {"name": "admin", "port": 81}, {"port": 82}]
+    service = {"metadata": {"name": "web-x", "namespace": "nestor-team-shop"}, "spec": {"ports": ports}}
+    own = SLICE | {"metadata": {"name": "act-1"}, "addressType": "IPv4"}
+    (made,) = decide.build_slices(service, [82, 80, 80], [own])
+    assert made["metadata"]["name"] == "web-x-act-1"
+    assert [(item["name"], item["port"]) for item in made["ports"]] == [("http", 8080), ("", 8080)]
+    assert made["endpoints"] == SLICE["endpoints"]
+    assert decide.list_hosts(build_job(targets=[URL, {"serviceName": "api"}])) == ["shop-team.example.com"]
