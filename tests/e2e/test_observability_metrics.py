@@ -31,7 +31,7 @@ INTERVAL = "10m"
 
 def list_metrics(process: str) -> set[str]:
     """Those that the documentation lists for a process: `operator` or `syncer`."""
-    text = (ROOT / "docs/observability.md").read_text()
+    text = (ROOT / "docs/reference/metrics.md").read_text()
     table = text.partition(f"<!-- metrics of the {process} -->")[2].partition("<!-- end -->")[0]
     return set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 

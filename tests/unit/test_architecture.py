@@ -1,5 +1,5 @@
-"""The architecture page: what it sends a newcomer to exists, a change is in a handful of files, and its layers are those
-that `make lint` checks."""
+"""The page of changes: what it sends a newcomer to exists, and a change is in a handful of files. The architecture's layers are
+those that `make lint` checks."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
-TABLE = PAGE.partition("## Where to change what")[2].partition("## Glossary")[0]
+TABLE = (ROOT / "docs/changes.md").read_text()
 ROWS = [[cell.strip() for cell in line.split("|")[1:4]] for line in TABLE.splitlines() if line.startswith("| ")][1:]
 FOLDERS = ("src/nestor", "charts/nestor/templates", ".")
 

@@ -82,7 +82,8 @@ def test_package_chart_and_image_name_the_same_license() -> None:
 
 
 def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
-    pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/admins.md")).replace("\\\n", " ").split())
+    files = ("README.md", *(f"docs/{page}.md" for page in ("install", "upgrade", "uninstall")))
+    pages = " ".join("".join((ROOT / file).read_text() for file in files).replace("\\\n", " ").split())
     blocks = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "charts/nestor/README.md").read_text(), re.MULTILINE | re.DOTALL)
     commands = [" ".join(line.split()) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     assert len(commands) == 8

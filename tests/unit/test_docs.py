@@ -87,7 +87,7 @@ def test_no_attack_stands_for_two() -> None:
 
 def test_uninstalling_names_all_that_helm_leaves() -> None:
     plurals = sorted(f"{resource.plural}.{GROUP}" for resource in RESOURCES)
-    for page in ("docs/admins.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"):
+    for page in ("docs/uninstall.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"):
         listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", " ".join((ROOT / page).read_text().split()))
         assert listed is not None, page
         assert sorted(listed[1].split()) == plurals, page

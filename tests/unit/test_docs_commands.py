@@ -144,7 +144,7 @@ def _find_faults(block: Block) -> Iterator[str]:
             yield f"{kind} has no apiVersion"
 
 
-PAGES = ("troubleshooting", "users", "admins", "app-authors", "overflow", "evidence/features-overflow")
+PAGES = ("troubleshooting", "users", "admins", "install", "jarvice", "app-authors", "overflow", "evidence/features-overflow")
 GUIDES = "\n".join((ROOT / f"docs/{page}.md").read_text() for page in PAGES)
 SOURCE = "\n".join(file.read_text() for file in sorted((ROOT / "src" / "nestor").rglob("*.py")))
 NAMES_OF_OTHERS = {"FailedScheduling", "ImagePullBackOff", "ImageVolume", "KubeletReady", "PrologSlurmctld", "ProviderFailed"}

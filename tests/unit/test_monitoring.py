@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.pages import build_operator, build_syncer, write_operators
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/observability.md"
+PAGE = ROOT / "docs/reference/metrics.md"
+GUIDE = ROOT / "docs/observability.md"
 DASHBOARD = json.loads((ROOT / "charts/nestor/monitoring/dashboard.json").read_text())
 ALERTS = yaml.safe_load((ROOT / "charts/nestor/monitoring/alerts.yaml").read_text())
 RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
@@ -97,5 +98,5 @@ async def test_alerts_have_queries_of_metrics_that_exist_and_say_what_to_do() ->
         assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}, rule["alert"]
         assert rule["annotations"]["runbook_url"] == f"{DOCS}observability.html#alerts"
         assert rule["annotations"]["description"].endswith("."), rule["alert"]
-        assert f"| `{rule['alert']}` |" in PAGE.read_text()
+        assert f"| `{rule['alert']}` |" in GUIDE.read_text()
     assert not faults, "\n".join(faults)

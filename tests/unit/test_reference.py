@@ -8,12 +8,14 @@ from nestor.api.crd import RESOURCES, build_crd
 from tests.reference import FOLDER, build_pages
 
 PAGES = build_pages()
+TABLES = {"reference/metrics.md", "reference/overflow.md"}
+"""Pages whose tables test_monitoring.py and test_docs_overflow.py hold to the code."""
 
 
 def test_the_pages_are_what_the_models_say() -> None:
     stale = sorted(name for name in PAGES if (FOLDER / name).read_text() != PAGES[name])
     assert not stale, f"run `python -m tests.reference`: {stale}"
-    assert {f"reference/{file.name}" for file in (FOLDER / "reference").iterdir()} <= PAGES.keys()
+    assert {f"reference/{file.name}" for file in (FOLDER / "reference").iterdir()} - TABLES <= PAGES.keys()
 
 
 def list_paths(schema: dict[str, Any], path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""From each release to this one, as docs/admins.md says: what runs is left alone."""
+"""From each release to this one, as docs/upgrade.md says: what runs is left alone."""
 
 import copy
 from collections.abc import AsyncIterator
