@@ -131,7 +131,7 @@ async def test_the_operators_token_makes_no_endpoints_elsewhere(
         "endpoints": [{"addresses": ["10.0.0.1"]}],
     }
     async with await Api.connect(str(sleep_plane.kubeconfig_of(ACCOUNT))) as stolen:
-        with pytest.raises(Forbidden, match="in namespaces of jobs only"):
+        with pytest.raises(Forbidden, match="in namespaces that are not jobs'"):
             await stolen.create(kinds.ENDPOINT_SLICE, body)
 
 

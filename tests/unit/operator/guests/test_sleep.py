@@ -96,7 +96,7 @@ def test_each_exposed_port_of_a_service_leads_to_the_activator() -> None:
     service = {"metadata": {"name": "web-x", "namespace": "nestor-team-shop"}, "spec": {"ports": ports}}
     own = SLICE | {"metadata": {"name": "act-1"}, "addressType": "IPv4"}
     (made,) = decide.build_slices(service, [82, 80, 80], [own])
-    assert made["metadata"]["name"] == "web-x-act-1"
+    assert made["metadata"]["name"] == "web-x-asleep-ipv4"
     assert [(item["name"], item["port"]) for item in made["ports"]] == [("http", 8080), ("", 8080)]
     assert made["endpoints"] == SLICE["endpoints"]
     assert decide.list_hosts(build_job(targets=[URL, {"serviceName": "api"}])) == ["shop-team.example.com"]

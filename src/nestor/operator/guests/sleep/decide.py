@@ -60,20 +60,21 @@ def build_slices(service: Object, numbers: Iterable[int], activators: Iterable[O
     """EndpointSlices that lead the ports with these numbers of a Service to the activator. `activators`: its own slices."""
     meta, ports = service["metadata"], spec_of(service).get("ports") or []
     found = [port for number in sorted(set(numbers)) if (port := find_port(ports, number))]
+    endpoints: dict[str, list[Object]] = {}
     for item in activators:
-        own = {
-            "kubernetes.io/service-name": meta["name"],
-            "endpointslice.kubernetes.io/managed-by": labels.GROUP,
-            labels.PURPOSE: PURPOSE,
-        }
+        kept = ({key: each[key] for key in ("addresses", "conditions") if key in each} for each in item.get("endpoints") or ())
+        endpoints.setdefault(item["addressType"], []).extend(kept)
+    own = {
+        "kubernetes.io/service-name": meta["name"],
+        "endpointslice.kubernetes.io/managed-by": labels.GROUP,
+        labels.PURPOSE: PURPOSE,
+    }
+    for family, addresses in endpoints.items():
         yield {
-            "metadata": {"name": f"{meta['name']}-{item['metadata']['name']}", "namespace": meta["namespace"], "labels": own},
-            "addressType": item["addressType"],
+            "metadata": {"name": f"{meta['name']}-asleep-{family.lower()}", "namespace": meta["namespace"], "labels": own},
+            "addressType": family,
             "ports": [{"name": port.get("name") or "", "port": PORT, "protocol": "TCP"} for port in found],
-            "endpoints": [
-                {key: endpoint[key] for key in ("addresses", "conditions") if key in endpoint}
-                for endpoint in item.get("endpoints") or ()
-            ],
+            "endpoints": addresses,
         }
 
 
