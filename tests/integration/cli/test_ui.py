@@ -400,3 +400,6 @@ async def test_whatever_is_asked_for_is_answered(page: Page) -> None:
     ]
     for path, status in paths:
         assert (await page.get(path))[0] == status, path
+    _, text = await page.get("/jobs?namespace=*&text=%22%3E%3Cscript%3E&state=%22%3E%3Cscript%3E&sort=%22%3E%3Cscript%3E")
+    assert "&#34;&gt;&lt;script&gt;" in text
+    assert "<script>" not in text

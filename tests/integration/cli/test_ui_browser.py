@@ -252,6 +252,31 @@ async def test_what_happens_is_shown_and_told_while_people_stay_where_they_are(
         await expect(page.get_by_role("status").filter(has_text="it was deleted")).to_be_visible()
 
 
+async def test_a_list_is_limited_as_people_type_and_stays_so(cli: CommandLine, host: Api, job: Object, namespace: str) -> None:
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, namespace=job["status"]["namespace"])
+    await create(host, namespace, "other")
+    async with looking(cli) as page:
+        await page.goto(f"{base(page)}/jobs?namespace={namespace}")
+        rows = page.locator("tbody th")
+        await expect(rows).to_have_count(2)
+        await page.get_by_label("Search").press_sequentially("ready")
+        await expect(rows).to_have_text(["shop"])
+        await expect(page.locator("#announce")).to_contain_text("1 found")
+        await create(host, namespace, "third")
+        await expect(page.get_by_text("1 of 3 jobs")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_label("Search")).to_have_value("ready")
+        await page.get_by_label("Search").fill("")
+        await expect(rows).to_have_count(3)
+        await page.get_by_role("link", name="Job", exact=True).press("Enter")
+        await expect(rows).to_have_text(["other", "shop", "third"])
+        await page.get_by_label("State").select_option("Suspended or new")
+        await expect(rows).to_have_text(["other", "third"])
+        await page.reload()
+        await expect(rows).to_have_text(["other", "third"])
+        await expect(page.get_by_role("columnheader", name="Job")).to_have_attribute("aria-sort", "ascending")
+
+
 async def test_a_server_that_is_gone_is_told(cli: CommandLine, job: Object, namespace: str) -> None:
     async with browsing() as browser:
         page = await browser.new_page()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields, replace
 from aiohttp import web
 from multidict import MultiDict
 
-from nestor.api.objects import Object
 from nestor.clients.cli import manifests
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import apps, inputs, launch
@@ -21,8 +20,6 @@ from nestor.clients.ui.visitor import Visitor, find_visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, kinds
 
-NAMESPACES = 500
-"""So many are offered."""
 FREE = "parameters"
 """The field for parameters of an application whose AppDef is still in its image."""
 
@@ -115,7 +112,7 @@ def _choose(app: App, wanted: str) -> Command | None:
 
 
 async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
-    classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
+    classes, namespaces = await asyncio.gather(visitor.offer(kinds.NESTED_CLASS), visitor.offer_namespaces())
     offered = launch.offer_classes(classes, sheet.app.machines)
     first = offered[0].machines[0].value if offered else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
@@ -125,17 +122,9 @@ async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
         "launch.html",
         visitor,
         **vars(sheet) | {"form": form},
-        offers={"classes": offered, "namespaces": sorted(item["metadata"]["name"] for item in namespaces)},
+        offers={"classes": offered},
+        namespaces=namespaces,
         inputs=shown,
         others=others,
         units=list(launch.UNITS),
     )
-
-
-async def _list(visitor: Visitor, kind: kinds.Kind, most: int = 200) -> list[Object]:
-    """What there is to choose from; nothing for whoever may not see it, and then types a name."""
-    try:
-        found = await visitor.api.request("GET", kind.path(), {"limit": str(most)})
-    except ApiError:
-        return []
-    return [item for item in found.get("items") or () if isinstance(item, dict)]
