@@ -107,13 +107,16 @@ async def is_ready(session: aiohttp.ClientSession, port: int) -> bool:
 
 
 async def test_each_user_sees_what_is_theirs(portal: Portal, host: Api, app: str, namespace: str) -> None:
-    await create(host, namespace)
-    await grant(host, f"oidc:{portal.user}", namespace, JOBS)
+    job = await create(host, namespace)
+    await test_ui.put_event(host, job, namespace, "Accepted")
+    events = {"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]}
+    await grant(host, f"oidc:{portal.user}", namespace, JOBS, events)
     other = Portal(portal.port, portal.session, portal.user.replace("jane", "john"))
     for path in (f"/jobs?namespace={namespace}", f"/jobs/{namespace}/shop"):
         status, text = await portal.ask("GET", path)
         assert status == 200
         assert f"oidc:{portal.user}" in text
+        assert ("<strong>Accepted</strong>" in text) is path.endswith("/shop")
         status, text = await other.ask("GET", path)
         assert status == 403
         assert f"You are &#39;oidc:{other.user}&#39;, who may not list jobs" in text

@@ -68,6 +68,12 @@ def named(headers: dict[str, str]) -> dict[str, str]:
     return {"Accept": "text/html"} | {key.replace("_", "-"): value for key, value in headers.items()}
 
 
+async def put_event(host: Api, about: Object, namespace: str, reason: str, message: str = "", **more: Any) -> None:
+    ref = {"kind": about["kind"], "namespace": namespace, **{key: about["metadata"][key] for key in ("name", "uid")}}
+    body = {"metadata": {"generateName": "e-", "namespace": namespace}, "involvedObject": ref, "type": "Warning", **more}
+    await host.create(kinds.EVENT, body | {"reason": reason, "message": message})
+
+
 async def wait_for_part(events: AsyncIterator[tuple[str, Object]], name: str, text: str) -> str:
     """The next state of a live part that holds a text."""
     last_seen = []
@@ -276,6 +282,7 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert f"who may not list pods in namespace &#39;{home}&#39;" in text
         assert "<dd>3 running</dd>" in text
         assert f'href="{URL}"' in text
+        assert f"who may not list events in namespace &#39;{namespace}&#39;" in text
         status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
         assert status == 403
         assert "may not get the output of pods" in text
@@ -302,6 +309,14 @@ async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Ap
         spec = {"containers": [{"name": "main", "image": "x"}]}
         await host.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
         assert "Waiting for a node" in await wait_for_part(events, "live_pods", "web-x")
+        await put_event(host, job, namespace, "Accepted", "<script>alert(1)</script>")
+        await put_event(host, {"kind": "Pod", "metadata": {"name": "web-x", "uid": "u"}}, home, "Pulled", count=3)
+        await put_event(host, {"kind": "Pod", "metadata": {"name": "other", "uid": "o"}}, namespace, "Foreign")
+        told = await wait_for_part(events, "live_events", "&lt;script&gt;alert(1)&lt;/script&gt;")
+        told = told if "pod/web-x" in told else await wait_for_part(events, "live_events", "pod/web-x")
+        assert ", 3 times" in told
+        assert "<script>" not in told
+        assert "Foreign" not in told
         await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, url=URL, namespace=home, steps=[step("web")])
         assert f'href="{URL}"' in await wait_for_part(events, "live_head", "Ready")
         await host.delete(kinds.NESTED_APP_JOB, "shop", namespace)

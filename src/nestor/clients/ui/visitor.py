@@ -17,8 +17,8 @@ from nestor.kube.pages import Trim
 KEEP_SECONDS = 30.0
 """How long a watch outlives the last page that used it: people click from one page to the next."""
 FIRST_SECONDS = 20.0
-WATCHES = 64
-"""So many different ones at a time: their number is chosen by whoever opens pages."""
+WATCHES = 100
+"""So many different ones at a time, which is enough for `STREAMS` pages of jobs."""
 STREAMS = 20
 """So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
 

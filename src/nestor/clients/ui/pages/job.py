@@ -8,6 +8,7 @@ from aiohttp import web
 from nestor.api import labels, names
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.clients.cli.view.events import read_event, selector
 from nestor.clients.cli.view.facts import describe_app
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import actions, inputs, jobs, pods, progress
@@ -16,6 +17,8 @@ from nestor.clients.ui.visitor import List, Visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, Informer, NotFound, kinds
 
+EVENTS = 50
+"""So many are shown, the latest ones."""
 NODES = List(kinds.NODE, labels=labels.BACKEND)
 """The virtual ones: who may not see them is told the names of nodes instead of backends."""
 SAID = {
@@ -37,17 +40,24 @@ class Job:
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
         wanted = List(kinds.NESTED_APP_JOB, self._namespace, fields=f"metadata.name={self._name}")
         async with visitor.hub.use(wanted, on_change) as jobs, AsyncExitStack() as stack:
-            home = status_of(self._find(jobs)).get("namespace")
+            first = self._find(jobs)
+            home = status_of(first).get("namespace")
             nodes, _ = await _try(stack, visitor, NODES, on_change) if home else (None, None)
             inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={names.cluster_name(self._name, home or '')}")
             found, refusal = await _try(stack, visitor, inside, on_change) if home else (None, None)
+            about = List(kinds.EVENT, self._namespace, fields=selector(first), trim=keep_event)
+            own, closed = await _try(stack, visitor, about, on_change)
+            within = List(kinds.EVENT, home, trim=keep_event)
+            inner, hidden = await _try(stack, visitor, within, on_change) if home else (None, None)
 
             def read() -> dict[str, object]:
                 job = self._find(jobs)
-                if status_of(job).get("namespace") != home:
+                if status_of(job).get("namespace") != home or selector(job) != selector(first):
                     raise frame.Moved
                 backends = {node["metadata"]["name"]: labels_of(node)[labels.BACKEND] for node in nodes or ()}
-                return self._build(job, list(found or ()), backends, refusal) | {"trouble": jobs.trouble}
+                events = sorted((item["event"] for item in (*(own or ()), *(inner or ()))), reverse=True)[:EVENTS]
+                more = {"events": events, "hidden": closed or hidden, "trouble": jobs.trouble}
+                return self._build(job, list(found or ()), backends, refusal) | more
 
             yield read
 
@@ -82,6 +92,11 @@ class Job:
             "counts": pods.list_counts(job),
             "refusal": refusal,
         }
+
+
+def keep_event(event: Object) -> Object:
+    kept = {key: event["metadata"].get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
+    return {"metadata": kept, "event": read_event(event)}
 
 
 async def _try(
