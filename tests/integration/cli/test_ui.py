@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import html
 import json
 import os
 import re
@@ -218,6 +219,42 @@ async def test_a_job_is_made_from_the_form(page: Page, host: Api, app: str, name
     assert "My shop" in text
     assert "hunter2" not in text
     assert "<dd>admin</dd>" in text
+
+
+async def test_a_job_is_run_again_with_changes_as_another_one(page: Page, host: Api, app: str, namespace: str) -> None:
+    old = await host.create(
+        kinds.NESTED_APP_JOB,
+        {
+            "apiVersion": "nestor.dev/v1alpha1",
+            "kind": "NestedAppJob",
+            "metadata": {"name": "old", "namespace": namespace},
+            "spec": {
+                "appRef": {"name": app},
+                "parameters": {"TITLE": '"><script>', "SIZE": 5, "DB_PASSWORD": "hunter2"},
+                "parametersFrom": {"secretRef": {"name": "mine"}},
+                "failurePolicy": {"action": "Restart"},
+            },
+        },
+    )
+    link = f"/apps/{app}?from={namespace}%2Fold"
+    assert f'href="{link}"' in (await page.get(f"/jobs/{namespace}/old"))[1]
+    status, text = await page.get(link)
+    assert status == 200
+    assert 'value="5"' in text
+    assert 'value="&#34;&gt;&lt;script&gt;"' in text
+    assert "parameter &#39;DB_PASSWORD&#39;, the parameters in Secret &#39;mine&#39;" in text
+    assert "hunter2" not in text
+    kept = html.unescape(re.findall(r'name="kept" value="(.*?)"', text)[0])
+    assert json.loads(kept) == {"failurePolicy": old["spec"]["failurePolicy"]}
+    posted = {"command": "Start", "name": "new", "namespace": namespace, "p.TITLE": "x", "p.SIZE": "5", "kept": kept}
+    assert (await page.post(f"/apps/{app}", posted | {"kept": "[[["}))[0] == 400
+    assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/new")
+    new = await host.get(kinds.NESTED_APP_JOB, "new", namespace)
+    assert new["spec"]["parameters"] == {"TITLE": "x", "SIZE": 5}
+    assert new["spec"]["failurePolicy"] == old["spec"]["failurePolicy"]
+    assert (await host.get(kinds.NESTED_APP_JOB, "old", namespace))["spec"] == old["spec"]
+    for other in ("a/b", "..%2F..%2Fx", f"{namespace}%2Fno-such"):
+        assert (await page.get(f"/apps/{app}?from={other}"))[0] == 404, other
 
 
 async def test_bad_input_is_told_at_its_field_and_makes_nothing(page: Page, host: Api, app: str, namespace: str) -> None:

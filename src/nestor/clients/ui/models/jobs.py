@@ -24,6 +24,13 @@ def job_path(namespace: str, name: str, *more: str) -> str:
     return "/".join(["/jobs", *(quote(part, safe="") for part in (namespace, name, *more))])
 
 
+def again_path(job: Object) -> str:
+    """The path of the form for another job like it; empty if its application is not of the catalog."""
+    meta, app = job["metadata"], (spec_of(job).get("appRef") or {}).get("name")
+    query = urlencode({"from": f"{meta['namespace']}/{meta['name']}"})
+    return f"/apps/{quote(app, safe='')}?{query}" if app else ""
+
+
 def open_url(job: Object) -> str:
     """The URL of its first target once that answers, if it is one that a browser may be sent to."""
     exposed = condition(job, conditions.EXPOSED) or {}

@@ -80,6 +80,7 @@ class Job:
             "steps": progress.list_steps(job),
             "actions": actions.list_actions(job),
             "ends": actions.find_ends(job),
+            "again": jobs.again_path(job),
             "url": jobs.open_url(job),
             "targets": [item for item in status.get("targets") or () if jobs.safe_url(item.get("url"))],
             "owner": jobs.owner_of(job),
