@@ -110,6 +110,7 @@ ROWS = (
         ({"text": "team-b"}, "c"),
         ({"text": "step", "state": "progress"}, "a"),
         ({"text": "c<b"}, ""),
+        ({"text": "c" + 100 * " " + "x"}, "c"),
         ({"sort": "x", "state": "x"}, "cab"),
         ({"sort": "--name"}, "cab"),
     ],

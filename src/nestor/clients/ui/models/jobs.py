@@ -102,6 +102,8 @@ STATES: dict[str, tuple[str, tuple[Mood, ...]]] = {
     "idle": ("Suspended or new", ("waiting",)),
 }
 """What a list can be limited to."""
+TEXT_LIMIT = 100
+"""Characters that can be searched for: each job is searched for each word."""
 NEWEST = "age"
 _COLUMNS: dict[str, tuple[str, Callable[[Row], str]]] = {
     "name": ("Job", lambda row: row.name),
@@ -131,7 +133,7 @@ class Choice:
     def pick(self, rows: Iterable[Row]) -> list[Row]:
         moods, words = STATES[self.state][1] if self.state else None, self.text.lower().split()
         key, is_down = self.sort.removeprefix("-"), self.sort.startswith("-")
-        found = [row for row in rows if (moods is None or row.state.mood in moods) and row.has(words)]
+        found = [row for row in rows if (moods is None or row.state.mood in moods) and (not words or row.has(words))]
         found.sort(key=lambda row: (row.created, row.name), reverse=True)
         # The youngest has the latest time.
         return sorted(found, key=_COLUMNS[key][1], reverse=is_down != (key == NEWEST))
@@ -150,4 +152,4 @@ def read_choice(namespace: str, query: Mapping[str, str]) -> Choice:
     """What is not known is as if it were not there."""
     state, sort = query.get("state", ""), query.get("sort", "")
     is_known = sort.removeprefix("-") in _COLUMNS
-    return Choice(namespace, query.get("text", ""), state if state in STATES else "", sort if is_known else NEWEST)
+    return Choice(namespace, query.get("text", "")[:TEXT_LIMIT], state if state in STATES else "", sort if is_known else NEWEST)
