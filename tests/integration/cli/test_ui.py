@@ -18,7 +18,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, give_cluster, grant, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.unit.clients.ui.test_frame import read_events
 from tests.waiting import wait_for
@@ -330,6 +330,32 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert text.startswith("[web] error: no such host\n\nThis is all that the job itself keeps.")
         assert "may not get the output of pods" in text
         assert (await page.get(f"/jobs/{namespace}/shop/logs/steps/lines?step=database"))[0] == 403
+
+
+async def test_a_kubeconfig_is_downloaded_by_who_may_read_its_secret(
+    cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, namespace: str
+) -> None:
+    job = await create(host, namespace)
+    path = f"/jobs/{namespace}/shop"
+    user, other = (f"{name}-{uuid.uuid4().hex[:6]}" for name in ("jane", "john"))
+    await grant(host, user, namespace, JOBS, SECRETS)
+    await grant(host, other, namespace, JOBS)
+    async with opened(limited(cli, control_plane, user)) as page:
+        status, text = await page.get(f"{path}/kubeconfig")
+        assert (status, "has no cluster yet" in text) == (409, True)
+        await give_cluster(host, control_plane, job)
+        _, text = await page.get(path)
+        assert f'href="{path}/kubeconfig"' in text
+        async with page.session.get(f"{page.base}{path}/kubeconfig") as answer:
+            assert answer.headers["Content-Disposition"] == f'attachment; filename="nestor-{namespace}-shop.kubeconfig"'
+            content = json.loads(await answer.text())
+        assert content["current-context"] == f"nestor-{namespace}-shop"
+        assert "client-key-data" in content["users"][0]["user"]
+        assert (await page.get(f"{path}/kubeconfig", Sec_Fetch_Site="cross-site"))[0] == 403
+    async with opened(limited(cli, control_plane, other)) as page:
+        assert f"nestor kubeconfig shop -n {namespace}" in (await page.get(path))[1]
+        status, text = await page.get(f"{path}/kubeconfig")
+        assert (status, "who may not get Secrets" in text) == (403, True)
 
 
 async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Api, namespace: str) -> None:

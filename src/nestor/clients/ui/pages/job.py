@@ -1,5 +1,6 @@
 """One job: what happened to it, where its pods are, and what it was given."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -8,6 +9,7 @@ from aiohttp import web
 from nestor.api import labels, names
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.view.events import read_event, selector
 from nestor.clients.cli.view.facts import describe_app
 from nestor.clients.ui import frame, words
@@ -88,6 +90,7 @@ class Job:
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
             "parameters": inputs.list_parameters(job),
+            "has_cluster": bool(status.get("kubeconfigSecretName")),
             "facts": _list_facts(spec, status),
             "places": pods.group_pods(found, backends, job),
             "counts": pods.list_counts(job),
@@ -137,3 +140,12 @@ async def show(request: web.Request) -> web.Response:
 
 async def live(request: web.Request) -> web.StreamResponse:
     return await frame.stream(request, read_view(request))
+
+
+async def download(request: web.Request) -> web.Response:
+    """`GET …/kubeconfig`: that of the nested cluster's admin, for whoever may read its Secret."""
+    visitor, job = await frame.get_job(request)
+    content, name = await kubeconfigs.read(visitor.api, job), kubeconfigs.context_name(job)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.kubeconfig"'}
+    text = json.dumps(kubeconfigs.renamed(content, name), indent=2)
+    return web.Response(text=text, content_type="application/octet-stream", headers=headers)
