@@ -198,6 +198,8 @@ async def test_all_that_a_user_does_with_a_job(
         stages = [found | {"lastTransitionTime": now} for found in (ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING)]
         more = {"namespace": home, "kubernetesVersion": "v1.36.3+k3s1", "command": "Start", "startTime": now}
         await report(host, job, *stages, steps=steps, url=test_ui.URL, **more)
+        await test_ui.put_event(host, job, namespace, "StepSucceeded", "step 'seed' succeeded", type="Normal", lastTimestamp=now)
+        await expect(page.locator("#live_events")).to_contain_text("step 'seed' succeeded")
         for place, pod in (("In this cluster", "database-"), ("At backend 'hpc'", "train-0"), ("Waiting for a node", "train-1")):
             await expect(page.get_by_role("heading", name=place)).to_be_visible()
             await expect(page.locator("#live_pods")).to_contain_text(pod)
@@ -270,6 +272,7 @@ async def test_a_list_is_limited_as_people_type_and_stays_so(cli: CommandLine, h
         await expect(rows).to_have_count(3)
         await page.get_by_role("link", name="Job", exact=True).press("Enter")
         await expect(rows).to_have_text(["other", "shop", "third"])
+        await expect(page.locator("body[data-fresh]")).to_be_visible()
         await page.get_by_label("State").select_option("Suspended or new")
         await expect(rows).to_have_text(["other", "third"])
         await page.reload()
