@@ -9,7 +9,7 @@ from mkdocs.structure.pages import Page
 
 from tests.site import links
 
-ICON = links.ROOT / "charts/nestor/icon.svg"
+ICON = links.ROOT / "src/nestor/clients/ui/static/icon.svg"
 
 
 class _Indents(Extension):  # type: ignore[misc]

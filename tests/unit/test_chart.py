@@ -70,7 +70,7 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
         NestedAppJobSpec.model_validate(example["spec"])
     head, _, content = chart["icon"].partition(",")
     assert head == "data:image/svg+xml;base64"
-    assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
+    assert base64.b64decode(content) == (ROOT / "src/nestor/clients/ui/static/icon.svg").read_bytes()
 
 
 def test_package_chart_and_image_name_the_same_license() -> None:

@@ -15,7 +15,7 @@ from nestor.api import labels
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver, chart
 from tests.integration.cli import stolen_portal, test_ui
-from tests.integration.cli.conftest import JOBS, CommandLine, Object, await_right, create, grant
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Object, await_right, create, give_cluster, grant
 from tests.integration.operator.stolen import TOKEN_SECRET
 from tests.integration.operator.test_stolen_token import body_of, ensure, send
 from tests.waiting import eventually
@@ -106,17 +106,25 @@ async def is_ready(session: aiohttp.ClientSession, port: int) -> bool:
     return False
 
 
-async def test_each_user_sees_what_is_theirs(portal: Portal, host: Api, app: str, namespace: str) -> None:
-    await create(host, namespace)
-    await grant(host, f"oidc:{portal.user}", namespace, JOBS)
+async def test_each_user_sees_what_is_theirs(
+    portal: Portal, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
+) -> None:
+    job = await create(host, namespace)
+    await give_cluster(host, control_plane, job)
+    await test_ui.put_event(host, job, namespace, "Accepted")
+    events = {"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]}
+    await grant(host, f"oidc:{portal.user}", namespace, JOBS, SECRETS, events)
     other = Portal(portal.port, portal.session, portal.user.replace("jane", "john"))
     for path in (f"/jobs?namespace={namespace}", f"/jobs/{namespace}/shop"):
         status, text = await portal.ask("GET", path)
         assert status == 200
         assert f"oidc:{portal.user}" in text
+        assert ("<strong>Accepted</strong>" in text) is path.endswith("/shop")
+        assert (f"Run <code>nestor kubeconfig shop -n {namespace}</code>" in text) is path.endswith("/shop")
         status, text = await other.ask("GET", path)
         assert status == 403
         assert f"You are &#39;oidc:{other.user}&#39;, who may not list jobs" in text
+    assert (await portal.ask("GET", f"/jobs/{namespace}/shop/kubeconfig"))[0] == 404, "not even with permission"
     assert (await portal.ask("POST", f"/jobs/{namespace}/shop/suspend"))[0] == 303
     assert (await other.ask("POST", f"/jobs/{namespace}/shop/resume"))[0] == 403
     assert (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["spec"]["suspend"] is True

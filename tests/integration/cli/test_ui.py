@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import html
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, give_cluster, grant, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.unit.clients.ui.test_frame import read_events
 from tests.waiting import wait_for
@@ -66,6 +67,12 @@ class Page:
 def named(headers: dict[str, str]) -> dict[str, str]:
     """As browsers send them."""
     return {"Accept": "text/html"} | {key.replace("_", "-"): value for key, value in headers.items()}
+
+
+async def put_event(host: Api, about: Object, namespace: str, reason: str, message: str = "", **more: Any) -> None:
+    ref = {"kind": about["kind"], "namespace": namespace, **{key: about["metadata"][key] for key in ("name", "uid")}}
+    body = {"metadata": {"generateName": "e-", "namespace": namespace}, "involvedObject": ref, "type": "Warning", **more}
+    await host.create(kinds.EVENT, body | {"reason": reason, "message": message})
 
 
 async def wait_for_part(events: AsyncIterator[tuple[str, Object]], name: str, text: str) -> str:
@@ -214,6 +221,42 @@ async def test_a_job_is_made_from_the_form(page: Page, host: Api, app: str, name
     assert "<dd>admin</dd>" in text
 
 
+async def test_a_job_is_run_again_with_changes_as_another_one(page: Page, host: Api, app: str, namespace: str) -> None:
+    old = await host.create(
+        kinds.NESTED_APP_JOB,
+        {
+            "apiVersion": "nestor.dev/v1alpha1",
+            "kind": "NestedAppJob",
+            "metadata": {"name": "old", "namespace": namespace},
+            "spec": {
+                "appRef": {"name": app},
+                "parameters": {"TITLE": '"><script>', "SIZE": 5, "DB_PASSWORD": "hunter2"},
+                "parametersFrom": {"secretRef": {"name": "mine"}},
+                "failurePolicy": {"action": "Restart"},
+            },
+        },
+    )
+    link = f"/apps/{app}?from={namespace}%2Fold"
+    assert f'href="{link}"' in (await page.get(f"/jobs/{namespace}/old"))[1]
+    status, text = await page.get(link)
+    assert status == 200
+    assert 'value="5"' in text
+    assert 'value="&#34;&gt;&lt;script&gt;"' in text
+    assert "parameter &#39;DB_PASSWORD&#39;, the parameters in Secret &#39;mine&#39;" in text
+    assert "hunter2" not in text
+    kept = html.unescape(re.findall(r'name="kept" value="(.*?)"', text)[0])
+    assert json.loads(kept) == {"failurePolicy": old["spec"]["failurePolicy"]}
+    posted = {"command": "Start", "name": "new", "namespace": namespace, "p.TITLE": "x", "p.SIZE": "5", "kept": kept}
+    assert (await page.post(f"/apps/{app}", posted | {"kept": "[[["}))[0] == 400
+    assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/new")
+    new = await host.get(kinds.NESTED_APP_JOB, "new", namespace)
+    assert new["spec"]["parameters"] == {"TITLE": "x", "SIZE": 5}
+    assert new["spec"]["failurePolicy"] == old["spec"]["failurePolicy"]
+    assert (await host.get(kinds.NESTED_APP_JOB, "old", namespace))["spec"] == old["spec"]
+    for other in ("a/b", "..%2F..%2Fx", f"{namespace}%2Fno-such"):
+        assert (await page.get(f"/apps/{app}?from={other}"))[0] == 404, other
+
+
 async def test_bad_input_is_told_at_its_field_and_makes_nothing(page: Page, host: Api, app: str, namespace: str) -> None:
     posted = {"name": "Not A Name", "namespace": namespace, "limit": "soon", "p.SIZE": "99", "p.DB_PASSWORD": "hunter2"}
     status, text = await page.post(f"/apps/{app}", posted)
@@ -276,6 +319,7 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert f"who may not list pods in namespace &#39;{home}&#39;" in text
         assert "<dd>3 running</dd>" in text
         assert f'href="{URL}"' in text
+        assert f"who may not list events in namespace &#39;{namespace}&#39;" in text
         status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
         assert status == 403
         assert "may not get the output of pods" in text
@@ -286,6 +330,32 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert text.startswith("[web] error: no such host\n\nThis is all that the job itself keeps.")
         assert "may not get the output of pods" in text
         assert (await page.get(f"/jobs/{namespace}/shop/logs/steps/lines?step=database"))[0] == 403
+
+
+async def test_a_kubeconfig_is_downloaded_by_who_may_read_its_secret(
+    cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, namespace: str
+) -> None:
+    job = await create(host, namespace)
+    path = f"/jobs/{namespace}/shop"
+    user, other = (f"{name}-{uuid.uuid4().hex[:6]}" for name in ("jane", "john"))
+    await grant(host, user, namespace, JOBS, SECRETS)
+    await grant(host, other, namespace, JOBS)
+    async with opened(limited(cli, control_plane, user)) as page:
+        status, text = await page.get(f"{path}/kubeconfig")
+        assert (status, "has no cluster yet" in text) == (409, True)
+        await give_cluster(host, control_plane, job)
+        _, text = await page.get(path)
+        assert f'href="{path}/kubeconfig"' in text
+        async with page.session.get(f"{page.base}{path}/kubeconfig") as answer:
+            assert answer.headers["Content-Disposition"] == f'attachment; filename="nestor-{namespace}-shop.kubeconfig"'
+            content = json.loads(await answer.text())
+        assert content["current-context"] == f"nestor-{namespace}-shop"
+        assert "client-key-data" in content["users"][0]["user"]
+        assert (await page.get(f"{path}/kubeconfig", Sec_Fetch_Site="cross-site"))[0] == 403
+    async with opened(limited(cli, control_plane, other)) as page:
+        assert f"nestor kubeconfig shop -n {namespace}" in (await page.get(path))[1]
+        status, text = await page.get(f"{path}/kubeconfig")
+        assert (status, "who may not get Secrets" in text) == (403, True)
 
 
 async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Api, namespace: str) -> None:
@@ -302,6 +372,14 @@ async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Ap
         spec = {"containers": [{"name": "main", "image": "x"}]}
         await host.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
         assert "Waiting for a node" in await wait_for_part(events, "live_pods", "web-x")
+        await put_event(host, job, namespace, "Accepted", "<script>alert(1)</script>")
+        await put_event(host, {"kind": "Pod", "metadata": {"name": "web-x", "uid": "u"}}, home, "Pulled", count=3)
+        await put_event(host, {"kind": "Pod", "metadata": {"name": "other", "uid": "o"}}, namespace, "Foreign")
+        told = await wait_for_part(events, "live_events", "&lt;script&gt;alert(1)&lt;/script&gt;")
+        told = told if "pod/web-x" in told else await wait_for_part(events, "live_events", "pod/web-x")
+        assert ", 3 times" in told
+        assert "<script>" not in told
+        assert "Foreign" not in told
         await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, url=URL, namespace=home, steps=[step("web")])
         assert f'href="{URL}"' in await wait_for_part(events, "live_head", "Ready")
         await host.delete(kinds.NESTED_APP_JOB, "shop", namespace)
@@ -400,3 +478,6 @@ async def test_whatever_is_asked_for_is_answered(page: Page) -> None:
     ]
     for path, status in paths:
         assert (await page.get(path))[0] == status, path
+    _, text = await page.get("/jobs?namespace=*&text=%22%3E%3Cscript%3E&state=%22%3E%3Cscript%3E&sort=%22%3E%3Cscript%3E")
+    assert "&#34;&gt;&lt;script&gt;" in text
+    assert "<script>" not in text

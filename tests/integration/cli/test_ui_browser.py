@@ -198,6 +198,8 @@ async def test_all_that_a_user_does_with_a_job(
         stages = [found | {"lastTransitionTime": now} for found in (ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING)]
         more = {"namespace": home, "kubernetesVersion": "v1.36.3+k3s1", "command": "Start", "startTime": now}
         await report(host, job, *stages, steps=steps, url=test_ui.URL, **more)
+        await test_ui.put_event(host, job, namespace, "StepSucceeded", "step 'seed' succeeded", type="Normal", lastTimestamp=now)
+        await expect(page.locator("#live_events")).to_contain_text("step 'seed' succeeded")
         for place, pod in (("In this cluster", "database-"), ("At backend 'hpc'", "train-0"), ("Waiting for a node", "train-1")):
             await expect(page.get_by_role("heading", name=place)).to_be_visible()
             await expect(page.locator("#live_pods")).to_contain_text(pod)
@@ -250,6 +252,32 @@ async def test_what_happens_is_shown_and_told_while_people_stay_where_they_are(
         await expect(field).to_have_value("7")
         await host.delete(kinds.NESTED_APP_JOB, "shop", namespace)
         await expect(page.get_by_role("status").filter(has_text="it was deleted")).to_be_visible()
+
+
+async def test_a_list_is_limited_as_people_type_and_stays_so(cli: CommandLine, host: Api, job: Object, namespace: str) -> None:
+    await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, namespace=job["status"]["namespace"])
+    await create(host, namespace, "other")
+    async with looking(cli) as page:
+        await page.goto(f"{base(page)}/jobs?namespace={namespace}")
+        rows = page.locator("tbody th")
+        await expect(rows).to_have_count(2)
+        await page.get_by_label("Search").press_sequentially("ready")
+        await expect(rows).to_have_text(["shop"])
+        await expect(page.locator("#announce")).to_contain_text("1 found")
+        await create(host, namespace, "third")
+        await expect(page.get_by_text("1 of 3 jobs")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_label("Search")).to_have_value("ready")
+        await page.get_by_label("Search").fill("")
+        await expect(rows).to_have_count(3)
+        await page.get_by_role("link", name="Job", exact=True).press("Enter")
+        await expect(rows).to_have_text(["other", "shop", "third"])
+        await expect(page.locator("body[data-fresh]")).to_be_visible()
+        await page.get_by_label("State").select_option("Suspended or new")
+        await expect(rows).to_have_text(["other", "third"])
+        await page.reload()
+        await expect(rows).to_have_text(["other", "third"])
+        await expect(page.get_by_role("columnheader", name="Job")).to_have_attribute("aria-sort", "ascending")
 
 
 async def test_a_server_that_is_gone_is_told(cli: CommandLine, job: Object, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""Kubeconfigs of nested clusters: built anew from a job's Secret, pointed elsewhere, merged into the user's own. Pure.
+"""Kubeconfigs of nested clusters: built anew from a job's Secret, pointed elsewhere, merged into the user's own.
 
 Of what is in the Secret, five fields are used, each of them checked: whoever may edit the Secret's namespace can write it, and a
 kubeconfig can name commands to run and files to read, which client libraries obey on the machine of whoever opens it.
@@ -9,9 +9,10 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, status_of
 from nestor.clients.cli.exits import Failure
-from nestor.kube import kubeconfig
+from nestor.clients.cli.view.facts import address, describe_cluster
+from nestor.kube import Api, NotFound, kinds, kubeconfig
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.kube.kubeconfig import SIZE_LIMIT, Refused
 
@@ -19,6 +20,21 @@ _NAME = "nested"
 _USER = "nestor:admin"
 TLS_SERVER_NAME = "kubernetes"
 """A name that every nested API server's certificate has."""
+
+
+async def read(api: Api, job: Object) -> Object:
+    """The job's admin kubeconfig, if the user may see it. Raises `Failure` while there is none."""
+    meta, secret = job["metadata"], status_of(job).get("kubeconfigSecretName")
+    missing = Failure(
+        f"job '{meta['name']}' has no cluster yet: {describe_cluster(job)}",
+        hint=f"`nestor status {address(job)} --follow` waits for it",
+    )
+    if not secret:
+        raise missing
+    try:
+        return read_secret(await api.get(kinds.SECRET, secret, meta["namespace"]))
+    except NotFound:
+        raise missing from None
 
 
 def read_secret(secret: Object) -> Object:

@@ -16,8 +16,8 @@ from nestor.api.objects import Object, status_of
 from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Session
-from nestor.clients.cli.view.facts import address, condition
-from nestor.kube import Api, ApiError, NotFound, kinds
+from nestor.clients.cli.view.facts import describe_cluster
+from nestor.kube import Api, ApiError
 
 TRY_SECONDS = 2.0
 """A ClusterIP that is not routed does not respond at all."""
@@ -27,33 +27,10 @@ SAID_LIMIT = 4096
 _FORWARDING = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+)")
 
 
-async def read_kubeconfig(session: Session, job: Object) -> Object:
-    """The job's admin kubeconfig. Raises `Failure` while there is none."""
-    name = job["metadata"]["name"]
-    secret = status_of(job).get("kubeconfigSecretName")
-    missing = Failure(
-        f"job '{name}' has no cluster yet: {describe_cluster(job)}", hint=f"`nestor status {address(job)} --follow` waits for it"
-    )
-    if not secret:
-        raise missing
-    try:
-        return kubeconfigs.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
-    except NotFound:
-        raise missing from None
-
-
-def describe_cluster(job: Object) -> str:
-    for kind in ("ClusterReady", "Admitted", "Ready"):
-        found = condition(job, kind)
-        if found and found.get("status") != "True":
-            return str(found.get("message") or found.get("reason"))
-    return "no status reported yet"
-
-
 @asynccontextmanager
 async def reachable(session: Session, job: Object) -> AsyncIterator[Object]:
     """A kubeconfig that works from here, for the length of a `with` block."""
-    content = await read_kubeconfig(session, job)
+    content = await kubeconfigs.read(session.api, job)
     if await answers(content):
         yield content
         return

@@ -99,11 +99,11 @@ async def get_job(request: web.Request) -> tuple[Visitor, Object]:
     return visitor, await visitor.api.get(kinds.NESTED_APP_JOB, request.match_info["job"], request.match_info["namespace"])
 
 
-async def show(request: web.Request, view: View) -> web.Response:
-    """The page as it is now."""
+async def show(request: web.Request, view: View, **more: Any) -> web.Response:
+    """The page as it is now. `more`: what it shows besides its live parts."""
     visitor = await find_visitor(request)
     async with view.open(visitor, lambda: None) as read:
-        content = read()
+        content = read() | more
         parts = {name: digest(text) for name, text in render_parts(view.template, visitor, content).items()}
         return render(
             view.template, visitor, parts=parts, live=f"{request.path.rstrip('/')}/live?{request.query_string}", **content

@@ -74,6 +74,8 @@ async def serving(find: Find, gate: Gate, port: int = 0) -> AsyncIterator[int]:
             return guard.sign_in(request, gate)
 
         app.router.add_get(guard.START, start)
+        # Not in the portal, whose token may read no Secrets.
+        app.router.add_get(f"{_JOB}/kubeconfig", job.download)
         runner = build_runner(app)
         await runner.setup()
         try:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from nestor.api.objects import without_managers
-from nestor.kube import Api, ApiError, Change, Informer, Kind, UserContext
+from nestor.api.objects import Object, without_managers
+from nestor.kube import Api, ApiError, Change, Informer, Kind, UserContext, kinds
 from nestor.kube.pages import Trim
 
 KEEP_SECONDS = 30.0
 """How long a watch outlives the last page that used it: people click from one page to the next."""
 FIRST_SECONDS = 20.0
-WATCHES = 64
-"""So many different ones at a time: their number is chosen by whoever opens pages."""
+WATCHES = 100
+"""So many different ones at a time, which is enough for `STREAMS` pages of jobs."""
 STREAMS = 20
 """So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
 
@@ -135,6 +135,17 @@ class Visitor:
     def is_busy(self) -> bool:
         """Whether a page is open that uses a watch, or an output."""
         return bool(self.streams) or self.hub.is_busy
+
+    async def offer(self, kind: Kind, most: int = 200) -> list[Object]:
+        """What there is to choose from; nothing for whoever may not see it, and then types a name."""
+        try:
+            found = await self.api.request("GET", kind.path(), {"limit": str(most)})
+        except ApiError:
+            return []
+        return [item for item in found.get("items") or () if isinstance(item, dict)]
+
+    async def offer_namespaces(self) -> list[str]:
+        return sorted(item["metadata"]["name"] for item in await self.offer(kinds.NAMESPACE, 500))
 
 
 Find = Callable[[web.Request], Awaitable[Visitor]]

@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from nestor.clients.ui import frame
 from nestor.clients.ui.guard import HEADERS
+from nestor.clients.ui.models.jobs import Choice
 from nestor.clients.ui.pages.lists import keep_row
 from nestor.clients.ui.server import build_app
 from nestor.clients.ui.visitor import Hub, Visitor, find_always
@@ -27,7 +28,7 @@ class Rows:
     template = "jobs.html"
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {"rows": [], "more": 0, "namespace": "team-a", "trouble": None}
+        self.content: dict[str, Any] = {"rows": [], "count": 1, "total": 1, "choice": Choice("team-a"), "trouble": None}
         self.tell: Callable[[], None] = lambda: None
         self.opened = 0
         self.has_moved = False

@@ -1,14 +1,15 @@
 """Jobs in all their states as the pages show them."""
 
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from nestor.api import labels
 from nestor.clients.ui.models import actions, jobs, pods, progress
 from nestor.clients.ui.models.inputs import HIDDEN, list_parameters
-from nestor.clients.ui.models.jobs import build_row, list_newest
-from nestor.clients.ui.pages.lists import keep_row, keep_row_with_namespace
+from nestor.clients.ui.models.jobs import Row, build_row, read_choice
+from nestor.clients.ui.pages.lists import keep_row
 from tests.unit.clients.cli import builders
 
 
@@ -77,32 +78,72 @@ def test_steps_have_attempts_and_what_went_wrong_without_colours() -> None:
     assert not found[0].output
 
 
-def test_the_newest_job_is_first() -> None:
-    old, new = builders.ready(), builders.running()
-    old["metadata"]["creationTimestamp"] = builders.ago(5000)
-    new["metadata"]["name"] = "b"
-    assert list_newest([old, new], 2) == [new, old]
-    assert list_newest([old, new], 1) == [new]
+def row(name: str, state: str, age: int, **more: Any) -> Row:
+    job = builders.STATES[state]()
+    job["metadata"] |= {"name": name, "creationTimestamp": builders.ago(age)} | more
+    return build_row(job)
 
 
-def test_a_list_of_jobs_keeps_their_rows_and_what_orders_and_tells_them_apart() -> None:
+ROWS = (
+    row("b", "failed", 30, annotations={labels.CREATED_BY: "Jane"}),
+    row("c", "ready", 10, namespace="team-b"),
+    row("a", "retrying", 20),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({}, "cab"),
+        ({"sort": "-age"}, "bac"),
+        ({"sort": "name"}, "abc"),
+        ({"sort": "-name"}, "cba"),
+        ({"sort": "state"}, "cba"),
+        ({"sort": "-namespace"}, "cab"),
+        ({"sort": "app"}, "cab"),
+        ({"sort": "owner"}, "cab"),
+        ({"state": "failed"}, "b"),
+        ({"state": "progress"}, "a"),
+        ({"state": "ready"}, "c"),
+        ({"state": "idle"}, ""),
+        ({"text": " JANE  step "}, "b"),
+        ({"text": "team-b"}, "c"),
+        ({"text": "step", "state": "progress"}, "a"),
+        ({"text": "c<b"}, ""),
+        ({"text": "c" + 100 * " " + "x"}, "c"),
+        ({"sort": "x", "state": "x"}, "cab"),
+        ({"sort": "--name"}, "cab"),
+    ],
+)
+def test_a_list_shows_what_its_address_asks_for(query: dict[str, str], shown: str) -> None:
+    choice = read_choice("team-a", query)
+    assert "".join(found.name for found in choice.pick(ROWS)) == shown
+    # The address of another order keeps the rest.
+    *_, path = choice.list_columns()[0]
+    again = read_choice("team-a", dict(parse_qsl(urlsplit(path).query)))
+    assert (again.text, again.state, again.sort) == (
+        choice.text,
+        choice.state,
+        "-name" if query.get("sort") == "name" else "name",
+    )
+
+
+def test_a_list_of_jobs_keeps_their_rows_and_what_tells_them_apart() -> None:
     job = builders.ready()
     job["metadata"] |= {"managedFields": [{"manager": "kubectl"}], "resourceVersion": "1"}
     kept = keep_row(job)
     assert kept.keys() == {"metadata", "row"}
-    assert kept["metadata"].keys() == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
+    assert kept["metadata"].keys() == {"name", "namespace", "uid", "resourceVersion"}
 
 
 def test_a_row_says_who_why_and_where() -> None:
     job = builders.waiting()
     job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
-    row = build_row(job)
-    assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
-    assert "no such host" in row.message
-    row = build_row(builders.ready())
-    assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
-    for keep, is_anywhere in ((keep_row, False), (keep_row_with_namespace, True)):
-        assert (">team-a</span>" in keep(job)["row"]) is is_anywhere
+    found = build_row(job)
+    assert (found.owner, found.path, found.url) == ("jane", "/jobs/team-a/shop", "")
+    assert "no such host" in found.message
+    found = build_row(builders.ready())
+    assert (found.owner, found.url, found.message) == ("", "http://shop-team-a.apps.test/", "")
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://[", "ftp://x/", "", None, 5])

@@ -48,7 +48,7 @@ async def kubeconfig(
         raise typer.BadParameter("--merge and --output cannot be combined", param_hint="--merge")
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
-        content = await nested.read_kubeconfig(opened, job)
+        content = await kubeconfigs.read(opened.api, job)
         is_reachable = await nested.answers(content)
         chosen = kubeconfigs.renamed(content, context_name or kubeconfigs.context_name(job))
     if merge:

@@ -9,7 +9,7 @@ from nestor.api.times import now
 from nestor.clients.cli import console, options, output, session
 from nestor.clients.cli.session import Place
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import find_time
+from nestor.clients.cli.view.events import read_event, selector
 from nestor.kube import Forbidden, kinds
 
 HEAD = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
@@ -20,7 +20,7 @@ async def events(place: Place, name: options.JobName) -> int:
     """List the events of a job and, if you may see them, of its own namespace in the host cluster, the latest last."""
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
-        found = await opened.api.list(kinds.EVENT, opened.namespace, fields=f"involvedObject.uid={job['metadata']['uid']}")
+        found = await opened.api.list(kinds.EVENT, opened.namespace, fields=selector(job))
         if home := status_of(job).get("namespace"):
             try:
                 found += await opened.api.list(kinds.EVENT, home)
@@ -35,16 +35,13 @@ async def events(place: Place, name: options.JobName) -> int:
 
 def build_rows(found: list[Object], now: datetime.datetime) -> list[list[str | Text]]:
     """Pure."""
-    rows: list[list[str | Text]] = []
-    for event in sorted(found, key=find_time):
-        kind, about = str(event.get("type") or ""), event.get("involvedObject") or {}
-        rows.append(
-            [
-                times.age(find_time(event), now),
-                Text(console.clean(kind), "warn" if kind == "Warning" else ""),
-                str(event.get("reason") or ""),
-                f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-                " ".join(str(event.get("message") or "").split()),
-            ]
-        )
-    return rows
+    return [
+        [
+            times.age(event.time, now),
+            Text(console.clean(event.kind), "warn" if event.kind == "Warning" else ""),
+            event.reason,
+            event.about,
+            event.message,
+        ]
+        for event in sorted(map(read_event, found))
+    ]

@@ -13,7 +13,7 @@ from nestor.clients.cli import completion, console, nested, options, output, ses
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.loglines import Wanted, pick_lines, stream
 from nestor.clients.cli.session import Place, Session
-from nestor.clients.cli.view.facts import address
+from nestor.clients.cli.view.facts import address, describe_cluster
 from nestor.kube import Api, Forbidden, Invalid, NotFound, kinds
 
 Part = Annotated[
@@ -56,7 +56,7 @@ async def _print_steps(opened: Session, job: Object, step: str | None, wanted: W
     if not spec_of(job).keys() & {"app", "appRef"}:
         raise Failure(f"job '{name}' has no application, and so no steps")
     if not where:
-        raise Failure(f"no step of job '{name}' has run yet: {nested.describe_cluster(job)}")
+        raise Failure(f"no step of job '{name}' has run yet: {describe_cluster(job)}")
     pod = names.child(names.cluster_name(name, where), names.Part.RUNNER)
     # `--tail` counts the lines that are shown, of which a step has only some: the server cannot count them.
     everything = Wanted(follow=wanted.follow, tail=None if step else wanted.tail)

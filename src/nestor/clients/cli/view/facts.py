@@ -104,6 +104,15 @@ def mood(job: Object) -> tuple[Mood, str]:
     return ("waiting" if reason in conditions.AT_REST else "busy"), reason
 
 
+def describe_cluster(job: Object) -> str:
+    """Why its cluster does not answer yet."""
+    for kind in ("ClusterReady", "Admitted", "Ready"):
+        found = condition(job, kind)
+        if found and found.get("status") != "True":
+            return str(found.get("message") or found.get("reason"))
+    return "no status reported yet"
+
+
 def list_stages(job: Object) -> list[Object]:
     """The conditions worth a line: `Succeeded` only where it says something that no stage says."""
     shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]

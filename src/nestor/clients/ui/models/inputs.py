@@ -109,7 +109,7 @@ def _fields(content: Mapping[str, Any]) -> Fields:
 def _build(name: str, content: Mapping[str, Any], entered: Sequence[str] | None, error: str) -> Input:
     fields = _fields(content)
     rule = values.read_rule(fields) or values.Rule(values.OTHER)
-    default = _list_defaults(content)
+    default = list_texts(content.get("value"))
     shape = _find_shape(name, content, rule, "".join(default))
     known = list(default if entered is None else entered)
     label = fields.read_text("name", 200) or name
@@ -144,11 +144,10 @@ def _find_shape(name: str, content: Mapping[str, Any], rule: values.Rule, defaul
     return "number" if rule.kind in ("INT", "FLOAT", "RANGE") else "text"
 
 
-def _list_defaults(content: Mapping[str, Any]) -> list[str]:
-    default = content.get("value")
-    if default is None or default == "":
+def list_texts(value: Any) -> list[str]:
+    if value is None or value == "":
         return []
-    return [values.to_text(item) for item in (default if isinstance(default, list) else [default])]
+    return [values.to_text(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _to_choice(rule: values.Rule, text: str) -> str:
@@ -216,7 +215,7 @@ def read_entered(declared: Any, entered: Mapping[str, Sequence[str]]) -> Entered
 
 def _read(item: Input, content: Mapping[str, Any], given: Sequence[str]) -> Any:
     """One parameter's value; None if it was left as it was."""
-    default = _list_defaults(content)
+    default = list_texts(content.get("value"))
     if item.shape == "checkbox":
         is_on = "true" in given
         return None if is_on is ([text.lower() for text in default] == ["true"]) else is_on
@@ -233,14 +232,22 @@ def _read(item: Input, content: Mapping[str, Any], given: Sequence[str]) -> Any:
 def list_parameters(job: Object) -> list[tuple[str, str]]:
     given: Mapping[str, Any] = spec_of(job).get("parameters") or {}
     declared = _find_declared(job)
-    found = [(name, HIDDEN if is_secret(name, _type_of(declared, name)) else _show_value(value)) for name, value in given.items()]
+    found = [(name, HIDDEN if is_secret(name, type_of(declared, name)) else _show_value(value)) for name, value in given.items()]
     secret = ((spec_of(job).get("parametersFrom") or {}).get("secretRef") or {}).get("name")
     return found + ([("further values", f"from Secret '{secret}', not shown")] if secret else [])
 
 
-def _type_of(declared: Any, name: str) -> Any:
+def type_of(declared: Any, name: str) -> Any:
+    return _read_content(declared, name).get("type")
+
+
+def default_of(declared: Any, name: str) -> Any:
+    return _read_content(declared, name).get("value")
+
+
+def _read_content(declared: Any, name: str) -> Object:
     found = declared.get(name) if isinstance(declared, dict) else None
-    return found.get("type") if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _find_declared(job: Object) -> Any:

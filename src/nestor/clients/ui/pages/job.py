@@ -1,5 +1,6 @@
 """One job: what happened to it, where its pods are, and what it was given."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -8,6 +9,8 @@ from aiohttp import web
 from nestor.api import labels, names
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.clients.cli import kubeconfigs
+from nestor.clients.cli.view.events import read_event, selector
 from nestor.clients.cli.view.facts import describe_app
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import actions, inputs, jobs, pods, progress
@@ -16,6 +19,8 @@ from nestor.clients.ui.visitor import List, Visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, Informer, NotFound, kinds
 
+EVENTS = 50
+"""So many are shown, the latest ones."""
 NODES = List(kinds.NODE, labels=labels.BACKEND)
 """The virtual ones: who may not see them is told the names of nodes instead of backends."""
 SAID = {
@@ -37,17 +42,24 @@ class Job:
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
         wanted = List(kinds.NESTED_APP_JOB, self._namespace, fields=f"metadata.name={self._name}")
         async with visitor.hub.use(wanted, on_change) as jobs, AsyncExitStack() as stack:
-            home = status_of(self._find(jobs)).get("namespace")
+            first = self._find(jobs)
+            home = status_of(first).get("namespace")
             nodes, _ = await _try(stack, visitor, NODES, on_change) if home else (None, None)
             inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={names.cluster_name(self._name, home or '')}")
             found, refusal = await _try(stack, visitor, inside, on_change) if home else (None, None)
+            about = List(kinds.EVENT, self._namespace, fields=selector(first), trim=keep_event)
+            own, closed = await _try(stack, visitor, about, on_change)
+            within = List(kinds.EVENT, home, trim=keep_event)
+            inner, hidden = await _try(stack, visitor, within, on_change) if home else (None, None)
 
             def read() -> dict[str, object]:
                 job = self._find(jobs)
-                if status_of(job).get("namespace") != home:
+                if status_of(job).get("namespace") != home or selector(job) != selector(first):
                     raise frame.Moved
                 backends = {node["metadata"]["name"]: labels_of(node)[labels.BACKEND] for node in nodes or ()}
-                return self._build(job, list(found or ()), backends, refusal) | {"trouble": jobs.trouble}
+                events = sorted((item["event"] for item in (*(own or ()), *(inner or ()))), reverse=True)[:EVENTS]
+                more = {"events": events, "hidden": closed or hidden, "trouble": jobs.trouble}
+                return self._build(job, list(found or ()), backends, refusal) | more
 
             yield read
 
@@ -70,6 +82,7 @@ class Job:
             "steps": progress.list_steps(job),
             "actions": actions.list_actions(job),
             "ends": actions.find_ends(job),
+            "again": jobs.again_path(job),
             "url": jobs.open_url(job),
             "targets": [item for item in status.get("targets") or () if jobs.safe_url(item.get("url"))],
             "owner": jobs.owner_of(job),
@@ -77,11 +90,17 @@ class Job:
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
             "parameters": inputs.list_parameters(job),
+            "has_cluster": bool(status.get("kubeconfigSecretName")),
             "facts": _list_facts(spec, status),
             "places": pods.group_pods(found, backends, job),
             "counts": pods.list_counts(job),
             "refusal": refusal,
         }
+
+
+def keep_event(event: Object) -> Object:
+    kept = {key: event["metadata"].get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
+    return {"metadata": kept, "event": read_event(event)}
 
 
 async def _try(
@@ -121,3 +140,12 @@ async def show(request: web.Request) -> web.Response:
 
 async def live(request: web.Request) -> web.StreamResponse:
     return await frame.stream(request, read_view(request))
+
+
+async def download(request: web.Request) -> web.Response:
+    """`GET …/kubeconfig`: that of the nested cluster's admin, for whoever may read its Secret."""
+    visitor, job = await frame.get_job(request)
+    content, name = await kubeconfigs.read(visitor.api, job), kubeconfigs.context_name(job)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.kubeconfig"'}
+    text = json.dumps(kubeconfigs.renamed(content, name), indent=2)
+    return web.Response(text=text, content_type="application/octet-stream", headers=headers)

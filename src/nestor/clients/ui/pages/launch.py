@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +13,7 @@ from multidict import MultiDict
 from nestor.api.objects import Object
 from nestor.clients.cli import manifests
 from nestor.clients.ui import frame, words
-from nestor.clients.ui.models import apps, inputs, launch
+from nestor.clients.ui.models import again, apps, inputs, launch
 from nestor.clients.ui.models.apps import App, Command
 from nestor.clients.ui.models.inputs import PREFIX
 from nestor.clients.ui.models.jobs import job_path
@@ -21,8 +22,6 @@ from nestor.clients.ui.visitor import Visitor, find_visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, kinds
 
-NAMESPACES = 500
-"""So many are offered."""
 FREE = "parameters"
 """The field for parameters of an application whose AppDef is still in its image."""
 
@@ -45,15 +44,30 @@ class Sheet:
     """About the parameters."""
     told: Told | None = None
     status: int = 200
+    source: str = ""
+    """Namespace and name of the job that it was filled from."""
+    kept: Object = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
 
 async def show(request: web.Request) -> web.Response:
     visitor = await find_visitor(request)
     app = await _find_app(visitor, request)
+    name, source = launch.suggest_name(app.name, secrets.token_hex(8)), request.query.get("from", "")
+    if source:
+        return await _render(visitor, await _fill(visitor, app, request.query.get("command", ""), name, source))
     command = _choose(app, request.query.get("command", ""))
-    name = launch.suggest_name(app.name, secrets.token_hex(8))
     form = Form(name, request.query.get("namespace") or visitor.context.namespace, "", command.id if command else "")
     return await _render(visitor, Sheet(app, command, form))
+
+
+async def _fill(visitor: Visitor, app: App, wanted: str, name: str, source: str) -> Sheet:
+    """The form for another job like the one that `source` names. Raises `ApiError`."""
+    namespace, _, other = source.partition("/")
+    job = await visitor.api.get(kinds.NESTED_APP_JOB, other, namespace)
+    command = _choose(app, wanted or again.find_command(job))
+    found = again.take_over(job, command.parameters if command else {}, name, command.id if command else "")
+    return Sheet(app, command, source=source, **vars(found))
 
 
 async def create(request: web.Request) -> web.Response:
@@ -65,11 +79,12 @@ async def create(request: web.Request) -> web.Response:
     form = Form(**{key: sent[key].strip() for key in FIELDS if key in sent})
     entered = {key.removeprefix(PREFIX): sent.getall(key) for key in sent if key.startswith(PREFIX)}
     read = _read_parameters(command, entered, sent.get(FREE, ""))
-    sheet = Sheet(app, command, form, entered, sent.get(FREE, ""), form.list_faults(), read.faults)
+    kept = _read_kept(sent.get("kept", ""))
+    sheet = Sheet(app, command, form, entered, sent.get(FREE, ""), form.list_faults(), read.faults, kept=kept)
     if read.faults or sheet.faults:
         return await _render(visitor, replace(sheet, status=422))
     try:
-        await _create(visitor, app, form, read)
+        await _create(visitor, app, form, read, kept)
     except ApiError as error:
         told = words.tell(error, is_shared=visitor.is_shared)
         return await _render(visitor, replace(sheet, told=told, status=told.status))
@@ -86,11 +101,20 @@ def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str
     return inputs.Entered({} if wrong else manifests.parse_parameters(lines), {}, tuple(wrong))
 
 
-async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> None:
+def _read_kept(text: str) -> Object:
+    """What the form has carried of the job that it was filled from."""
+    try:
+        return again.list_kept(dict(json.loads(text or "{}")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise web.HTTPBadRequest(reason="That is not a form of this page.") from error
+
+
+async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered, kept: Object) -> None:
     """Make the job. One with passwords begins suspended: then its Secret can be the job's from its own creation on, so nobody
     needs permission to change or delete Secrets. Either all of it is there in the end, or nothing. Raises `ApiError`.
     """
     job = launch.build_job(app.name, form, read.plain, read.secret, visitor.name)
+    job["spec"] = kept | job["spec"]
     made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
     if not read.secret:
         return
@@ -115,27 +139,21 @@ def _choose(app: App, wanted: str) -> Command | None:
 
 
 async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
-    classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
+    classes, namespaces = await asyncio.gather(visitor.offer(kinds.NESTED_CLASS), visitor.offer_namespaces())
     offered = launch.offer_classes(classes, sheet.app.machines)
     first = offered[0].machines[0].value if offered else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
     others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]
     form = sheet.form if sheet.form.where else replace(sheet.form, where=first)
+    is_lost = bool(offered) and form.where not in {offer.value for item in offered for offer in item.machines}
+    missing = [*sheet.missing, *([f"machine '{form.where}'"] if is_lost else [])]
     return frame.render(
         "launch.html",
         visitor,
-        **vars(sheet) | {"form": form},
-        offers={"classes": offered, "namespaces": sorted(item["metadata"]["name"] for item in namespaces)},
+        **vars(sheet) | {"form": form, "missing": missing},
+        offers={"classes": offered},
+        namespaces=namespaces,
         inputs=shown,
         others=others,
         units=list(launch.UNITS),
     )
-
-
-async def _list(visitor: Visitor, kind: kinds.Kind, most: int = 200) -> list[Object]:
-    """What there is to choose from; nothing for whoever may not see it, and then types a name."""
-    try:
-        found = await visitor.api.request("GET", kind.path(), {"limit": str(most)})
-    except ApiError:
-        return []
-    return [item for item in found.get("items") or () if isinstance(item, dict)]

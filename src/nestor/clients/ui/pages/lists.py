@@ -2,20 +2,21 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from aiohttp import web
 
 from nestor.api.objects import Object
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import apps, launch
-from nestor.clients.ui.models.jobs import build_row, list_newest
+from nestor.clients.ui.models.jobs import STATES, Choice, build_row, read_choice
 from nestor.clients.ui.visitor import List, Visitor, find_visitor
 from nestor.kube import Forbidden, kinds
 
 APPS = List(kinds.NESTED_APP)
 ALL = "*"
 ROWS = 500
-"""So many jobs are shown, the newest ones: more make a page slow."""
+"""So many jobs are shown: more make a page slow."""
 
 
 class Catalog:
@@ -40,57 +41,50 @@ async def show_icon(request: web.Request) -> web.Response:
 
 def keep_row(job: Object) -> Object:
     """Of a job, its row: jobs are many, and it is written once for each change, not for each time that a page is."""
-    return _keep(job, is_anywhere=False)
-
-
-def keep_row_with_namespace(job: Object) -> Object:
-    return _keep(job, is_anywhere=True)
-
-
-def _keep(job: Object, *, is_anywhere: bool) -> Object:
-    kept = {key: job["metadata"].get(key) for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")}
-    return {"metadata": kept, "row": frame.write("job", build_row(job), is_anywhere)}
+    kept = {key: job["metadata"].get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
+    row = build_row(job)
+    return {"metadata": kept, "row": replace(row, html=frame.write("job", row))}
 
 
 class Jobs:
-    """The jobs of one namespace, or of all of them (None)."""
+    """The jobs of one namespace, or of all of them."""
 
     template = "jobs.html"
 
-    def __init__(self, namespace: str | None) -> None:
-        self._namespace = namespace
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=keep_row if self._namespace else keep_row_with_namespace)
-        async with visitor.hub.use(jobs, on_change) as found:
-            yield lambda: {
-                "rows": [job["row"] for job in list_newest(found, ROWS)],
-                "more": max(0, len(found.store) - ROWS),
-                "trouble": found.trouble,
-                "namespace": self._namespace or ALL,
-            }
+        where = None if self._choice.namespace == ALL else self._choice.namespace
+        async with visitor.hub.use(List(kinds.NESTED_APP_JOB, where, trim=keep_row), on_change) as found:
+
+            def read() -> dict[str, object]:
+                rows = self._choice.pick(job["row"] for job in found)
+                shown = {"rows": rows[:ROWS], "count": len(rows), "total": len(found.store), "trouble": found.trouble}
+                return shown | {"choice": self._choice}
+
+            yield read
 
 
-def _read_namespace(request: web.Request, visitor: Visitor) -> str | None:
+def _read_choice(request: web.Request, visitor: Visitor) -> Choice:
     wanted = request.query.get("namespace", "").strip() or visitor.context.namespace
-    if wanted == ALL:
-        return None
-    if not launch.SPACE_FORM.fullmatch(wanted):
+    if wanted != ALL and not launch.SPACE_FORM.fullmatch(wanted):
         raise web.HTTPBadRequest(reason="That is not the name of a namespace.")
-    return wanted
+    return read_choice(wanted, request.query)
 
 
 async def show_jobs(request: web.Request) -> web.Response:
     visitor = await find_visitor(request)
-    namespace = _read_namespace(request, visitor)
+    choice = _read_choice(request, visitor)
+    offers = {"states": STATES, "namespaces": await visitor.offer_namespaces()}
     try:
-        return await frame.show(request, Jobs(namespace))
+        return await frame.show(request, Jobs(choice), **offers)
     except Forbidden as error:
         # With the form for another namespace: few people may see all of them.
-        nothing = {"rows": [], "more": 0, "namespace": namespace or ALL, "parts": {"live_rows": ""}}
-        return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error, is_shared=visitor.is_shared), **nothing)
+        told = words.tell(error, is_shared=visitor.is_shared)
+        return frame.render("jobs.html", visitor, status=403, refusal=told, choice=choice, parts={"live_rows": ""}, **offers)
 
 
 async def follow_jobs(request: web.Request) -> web.StreamResponse:
-    return await frame.stream(request, Jobs(_read_namespace(request, await find_visitor(request))))
+    return await frame.stream(request, Jobs(_read_choice(request, await find_visitor(request))))

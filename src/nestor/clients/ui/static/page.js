@@ -103,19 +103,38 @@ function follow(path) {
       setTimeout(begin, 10000);
     });
   };
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) return begin();
+  const pause = () => {
     source?.close();
     source = null;
-  });
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? pause() : begin()));
   begin();
+  return (other) => {
+    pause();
+    path = other;
+    begin();
+  };
+}
+
+/** The server picks the jobs as people type, and the address says which, so that it can be kept and sent on. */
+function choose(form, go) {
+  let timer;
+  form.addEventListener("input", ({ target }) => {
+    if (target.name === "namespace") return;
+    const query = new URLSearchParams(location.search);
+    query.set(target.name, target.value);
+    history.replaceState(null, "", `${location.pathname}?${query}`);
+    clearTimeout(timer);
+    timer = setTimeout(() => go(`${location.pathname}/live?${query}`), 300);
+  });
 }
 
 tick();
 setInterval(tick, 1000);
 document.querySelector("[data-filter]")?.addEventListener("input", filter);
 document.getElementById("problem")?.focus();
-if (document.body.dataset.live) follow(document.body.dataset.live);
+const go = document.body.dataset.live && follow(document.body.dataset.live), chooser = document.getElementById("choose");
+if (go && chooser) choose(chooser, go);
 // A message about what was just done does not come back by a reload.
 if (new URLSearchParams(location.search).has("said")) history.replaceState(null, "", location.pathname);
 // Whoever clicks twice means once.
