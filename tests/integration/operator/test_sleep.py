@@ -12,6 +12,7 @@ from nestor.api.contracts.activator import CALLED, SERVICE, SLEEPERS
 from nestor.clients.activator import Activator, build_app
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver
+from tests.integration.chart import render
 from tests.integration.operator.conftest import ACCOUNT, Operator, operator_running, plane_running
 from tests.integration.operator.lifetime import change, tell, until_stopped
 from tests.integration.operator.world import Object, be_ready_server, be_target, build_job, host_namespace, message_of, run_of
@@ -19,6 +20,7 @@ from tests.waiting import exists, gone, has, job_with, wait_for_none
 
 OWN = "nestor-system"
 LONG_AGO = "2026-01-01T00:00:00Z"
+ENABLED = ("--set", "activator.enabled=true")
 IDLE = {"idleSeconds": 30}
 
 
@@ -26,10 +28,11 @@ IDLE = {"idleSeconds": 30}
 async def sleep_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane with what the chart says of the activator, and its EndpointSlice."""
     async with (
-        plane_running("--set", "activator.enabled=true") as plane,
+        plane_running(*ENABLED) as plane,
         await Api.connect(str(plane.kubeconfig), manager="test") as api,
     ):
-        await api.create(kinds.CONFIG_MAP, {"metadata": {"name": SLEEPERS, "namespace": OWN}})
+        (made,) = [item for item in await render(*ENABLED) if item["metadata"]["name"] == SLEEPERS]
+        await api.apply(kinds.CONFIG_MAP, made)
         await api.apply(
             kinds.ENDPOINT_SLICE,
             {
