@@ -184,7 +184,7 @@ async def test_a_job_that_nobody_uses_sleeps_and_a_request_wakes_it(
         where = asleep["status"]["namespace"]
         await wait_for_none(api, kinds.POD, where, labels=labels.selector(component=labels.COMPONENT_APP))
         if data == "volume":
-            await wait_for_none(api, kinds.POD, where)
+            await wait_for_none(api, kinds.POD, where, labels=labels.selector(component=labels.COMPONENT_SERVER))
 
         begin = time.monotonic()
         assert "Hello" in (await web.ask(url)).text
