@@ -20,6 +20,7 @@ from nestor.clients.cli.commands import (
     convert,
     doctor,
     events,
+    init,
     life,
     listing,
     logs,
@@ -121,6 +122,14 @@ add(INSIDE, "exec", access.execute, "exec shop -- kubectl get pods -A", "exec sh
 add(INSIDE, "shell", access.shell, "shell shop")
 add(APPLICATIONS, "apps", apps.apps, "apps", "apps hello-world")
 add(APPLICATIONS, "machines", machines.machines, "machines")
+add(
+    APPLICATIONS,
+    "init",
+    init.init,
+    "init shop",
+    "init shop --chart oci://registry.example.com/shop --target web:80",
+    "init --kustomize overlays/test",
+)
 add(APPLICATIONS, "convert", convert.convert, "convert AppDef.json --image registry.example.com/shop:1 > job.yaml")
 add(APPLICATIONS, "validate", validate.validate, "validate jobs/ --class batch.yaml", "validate AppDef.json")
 add(HELP, "doctor", doctor.doctor, "doctor", "doctor shop")
