@@ -18,6 +18,7 @@ from nestor.clients.cli.commands import (
     apps,
     bench,
     convert,
+    dev,
     doctor,
     events,
     init,
@@ -130,6 +131,7 @@ add(
     "init shop --chart oci://registry.example.com/shop --target web:80",
     "init --kustomize overlays/test",
 )
+add(APPLICATIONS, "dev", dev.dev, "dev manifests/ --target web:80", "dev overlays/test test-3f9c2")
 add(APPLICATIONS, "convert", convert.convert, "convert AppDef.json --image registry.example.com/shop:1 > job.yaml")
 add(APPLICATIONS, "validate", validate.validate, "validate jobs/ --class batch.yaml", "validate AppDef.json")
 add(HELP, "doctor", doctor.doctor, "doctor", "doctor shop")

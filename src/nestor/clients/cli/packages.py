@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -14,7 +13,7 @@ from nestor.api.objects import Object, owner_reference
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import base_name
-from nestor.clients.cli.session import Session
+from nestor.clients.cli.session import Session, find_kubectl
 from nestor.kube import ApiError, Forbidden, kinds
 
 FILE = "manifest.yaml"
@@ -101,6 +100,8 @@ def read_manifest(package: Package) -> str:
     else:
         texts = {str(file): documents.load(file) for file in files.expand([Path(package.manifest or "")])}
     parts = [part for name, text in texts.items() for part in documents.read(text, name)]
+    if not parts:
+        raise Failure(f"{package.manifest or package.kustomize}: there are no manifests", Code.USAGE)
     items = [item for part in parts for item in documents.list_items(part.content)]
     if any(isinstance(item, dict) and item.get("kind") == "Secret" for item in items):
         hint = "leave it out and create it with `nestor exec`, or use --chart"
@@ -114,11 +115,9 @@ def read_data(package: Package) -> Object:
 
 
 def _build(folder: str) -> str:
-    try:  # by the user's own kubectl: the folder may include others, and remote ones
-        command = [os.environ.get("KUBECTL") or "kubectl", "kustomize", folder]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Failure(f"--kustomize needs kubectl: {error}", Code.USAGE, hint="install kubectl, or set $KUBECTL") from error
+    """By the user's own kubectl: the folder may include others, and remote ones."""
+    command = [find_kubectl("--kustomize"), "kustomize", folder]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise Failure(f"kubectl kustomize {folder}: {ended.stderr.strip()}", Code.USAGE)
     return ended.stdout

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -79,22 +81,30 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
         yield Session(api, context.namespace, context)
 
 
-async def watch(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
-    """The objects as they are, and again after each change. Close it (`aclosing`). Raises `ApiError`, such as `Forbidden`."""
+@asynccontextmanager
+async def keeping(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
+    """The objects, kept up to date. Raises `ApiError`, such as `Forbidden`."""
     # An informer retries for ever; a missing permission to list is reported here.
     await api.list(kind, namespace, labels=labels, fields=fields)
-    informer, changed = Informer(api, kind, namespace, labels, fields), asyncio.Event()
-    informer.on_change(lambda _: changed.set())
+    informer = Informer(api, kind, namespace, labels, fields)
     task = asyncio.create_task(informer.run())
     try:
         await informer.synced.wait()
+        yield informer
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def watch(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
+    """The objects as they are, and again after each change. Close it (`aclosing`)."""
+    changed = asyncio.Event()
+    async with keeping(api, kind, namespace, labels=labels, fields=fields) as informer:
+        informer.on_change(lambda _: changed.set())
         while True:
             changed.clear()
             yield informer
             await changed.wait()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def watch_one(api: Api, kind: Kind, namespace: str, name: str) -> AsyncGenerator[Object | None]:
@@ -119,6 +129,13 @@ def run(command: Callable[[], int]) -> int:
         return _tell(Failure("the cluster did not respond in time", Code.TIMED_OUT))
     except BrokenPipeError:
         return Code.OK
+
+
+def find_kubectl(purpose: str) -> str:
+    """The user's own. Raises `Failure`."""
+    if found := shutil.which(os.environ.get("KUBECTL") or "kubectl"):
+        return found
+    raise Failure(f"{purpose} needs kubectl, which is not installed", Code.USAGE, hint="install kubectl, or set $KUBECTL")
 
 
 def can_ask() -> bool:

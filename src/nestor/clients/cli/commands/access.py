@@ -1,7 +1,6 @@
 """`nestor kubeconfig | exec | shell`: into a job's nested cluster."""
 
 import asyncio
-import json
 import os
 import signal
 import tempfile
@@ -129,14 +128,11 @@ async def _execute(place: Place, name: str, command: list[str], *, is_shell: boo
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         async with nested.reachable(opened, job) as content:
-            with tempfile.TemporaryDirectory(prefix="nestor-") as folder:  # of mode 0700
-                path = Path(folder) / "kubeconfig"
-                path.touch(mode=0o600)
-                path.write_text(json.dumps(content))
+            with nested.kubeconfig_file(content) as file:
                 if is_shell:
                     console.tell(f"kubectl now uses the cluster of job '{name}'; type `exit` to leave", mark="good")
                 where = f"{job['metadata']['namespace']}/{name}"
-                return await _run_child(command, {**os.environ, "KUBECONFIG": str(path), "NESTOR_JOB": where})
+                return await _run_child(command, {**os.environ, "KUBECONFIG": file, "NESTOR_JOB": where})
 
 
 async def _run_child(command: list[str], environment: dict[str, str]) -> int:

@@ -1,0 +1,190 @@
+"""`nestor dev`: each saved change of a folder, in a running job."""
+
+import asyncio
+import json
+import os
+import re
+import secrets
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+from nestor.api import conditions, labels
+from nestor.api.objects import Object, spec_of
+from nestor.api.times import now
+from nestor.clients.cli import completion, console, follow, manifests, nested, options, output, packages, session
+from nestor.clients.cli.commands.run import create_job, tell_kept
+from nestor.clients.cli.exits import Failure
+from nestor.clients.cli.manifests import Wishes
+from nestor.clients.cli.offline import files
+from nestor.clients.cli.offline.changes import Stamps, compare, read_stamps
+from nestor.clients.cli.packages import FILE, Package
+from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.view.facts import address, condition, describe_trouble, find_ending, url_of
+from nestor.kube import Api, Informer, Unreachable, kinds
+
+LOOK_SECONDS = 0.5
+APPLY = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+DELETE = ("delete", "--ignore-not-found", "--wait=false", "-f", "-")
+
+
+@options.acting
+async def dev(
+    place: Place,
+    folder: Annotated[Path, options.argument(metavar="DIR", help="A folder of manifests, or a kustomization.")],
+    name: Annotated[
+        str | None,
+        options.argument(
+            metavar="[JOB]", help="A job to apply it to. Default: a new one.", autocompletion=completion.complete_job
+        ),
+    ] = None,
+    target: options.Targets = None,
+    class_name: options.ClassName = None,
+) -> int:
+    """Run a folder as a job, and apply each saved change to its cluster within seconds. What leaves the folder is deleted.
+
+    A file with an error is reported, and the next change tried. Ctrl-C leaves the job running, with the folder's last state
+    as its application. The kubectl on your machine applies the changes.
+    """
+    folder = folder.resolve()
+    is_built = any((folder / name).is_file() for name in files.KUSTOMIZATIONS)
+    package = Package(kustomize=str(folder), targets=target) if is_built else Package(manifest=str(folder), targets=target)
+    data = packages.read_data(package)
+    async with session.opened(place) as opened:
+        if name is None:
+            random = f"-{secrets.token_hex(8)[: manifests.SUFFIX_LENGTH]}"
+            made = manifests.build_job(
+                Wishes(class_name=class_name), appdef=packages.build_appdef(package), name=package.name + random
+            )
+            job = await packages.create(opened, made, data, create_job)
+        else:
+            job = await opened.get_job(name)
+        try:
+            await Loop(opened, job, package).run()
+        except asyncio.CancelledError:
+            tell_kept(job)
+            console.tell(f"  nestor dev {folder} {address(job)}   continue")
+            raise
+
+
+@dataclass
+class Loop:
+    """What it has seen and told so far."""
+
+    opened: Session
+    job: Object
+    package: Package
+    map_name: str = ""
+    """The ConfigMap with the job's manifest; empty if its application is another one."""
+    text: str = ""
+    """What the cluster has of the folder."""
+    stamps: Stamps = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    async def run(self) -> NoReturn:
+        """Until the job is gone, or Ctrl-C. Raises `Failure`."""
+        api, name, where = self.opened.api, self.job["metadata"]["name"], self.job["metadata"]["namespace"]
+        reference = ((spec_of(self.job).get("app") or {}).get("templatesFrom") or {}).get("configMapRef") or {}
+        found = await api.find(kinds.CONFIG_MAP, reference["name"], where) if reference else None
+        if found and FILE in (found.get("data") or {}):
+            self.map_name, self.text = reference["name"], found["data"][FILE]
+        await self._settle()
+        async with session.keeping(api, kinds.NESTED_APP_JOB, where, fields=f"metadata.name={name}") as jobs:
+            while True:
+                async with (
+                    nested.reachable(self.opened, self.job) as content,
+                    await Api.from_kubeconfig(content) as inside,
+                    session.keeping(inside, kinds.POD, None) as pods,
+                ):
+                    with nested.kubeconfig_file(content) as file:
+                        await self._watch(file, jobs, pods)
+                self.stamps = {}
+                console.tell("lost the connection to the job's cluster; connecting again", mark="retry", style="warn")
+
+    async def _settle(self) -> None:
+        """Wait until none of the job's own steps can undo a change."""
+        with follow.display() as shown:
+            async with aclosing(follow.states(self.opened, self.job)) as states:
+                async for self.job in states:
+                    shown.update(self.job)
+                    is_applied = (condition(self.job, conditions.STEPS_APPLIED) or {}).get("status") == "True"
+                    if is_applied or find_ending(self.job, until_finished=False):
+                        return
+
+    async def _watch(self, file: str, jobs: Informer, pods: Informer) -> None:
+        """Until the connection is lost."""
+        meta, folder = self.job["metadata"], Path(self.package.kustomize or self.package.manifest or "")
+        while not isinstance(pods.trouble, Unreachable):
+            found = jobs.get(meta["name"], meta["namespace"])
+            if found is None or found["metadata"]["uid"] != meta["uid"]:
+                raise Failure(f"job '{meta['name']}' was deleted")
+            self.job, url = found, url_of(found)
+            if url and (condition(found, conditions.EXPOSED) or {}).get("status") == "True" and self._is_new(url):
+                output.write(f"{url}\n")
+            # Looked at: a watch would need a library, and hear nothing of file systems that other machines write to.
+            stamps = await asyncio.to_thread(read_stamps, folder)
+            if stamps != self.stamps:
+                self.stamps = stamps
+                await self._take(file)
+            for trouble in filter(None, map(describe_trouble, pods)):
+                if self._is_new(re.sub(r"\d+", "", trouble)):  # without the times between restarts
+                    console.tell(trouble, mark="bad")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _is_new(self, text: str) -> bool:
+        is_new = text not in self.told
+        self.told.add(text)
+        return is_new
+
+    async def _take(self, file: str) -> None:
+        """Apply the folder as it is now. What is wrong with it is told."""
+        try:
+            text = await asyncio.to_thread(packages.read_manifest, self.package)
+        except Failure as failure:
+            console.tell_problem(failure.message, failure.hint)
+            return
+        changes = [*compare(self.text, text)]
+        gone = [_name(item) for sign, item in changes if sign == "-"]
+        if not await _run_kubectl(file, APPLY, text):
+            return
+        if gone:
+            await _run_kubectl(file, DELETE, json.dumps({"apiVersion": "v1", "kind": "List", "items": gone}))
+        self.text = text
+        for sign, item in changes:
+            console.tell(f"{sign} {item.get('kind')} '{item['metadata']['name']}'")
+        console.tell(f"applied, {len(changes)} objects changed", mark="good")
+        if self.map_name:
+            await self._keep(text)
+
+    async def _keep(self, text: str) -> None:
+        """Let the job have it as its application, and run it if its own steps have failed."""
+        api, meta = self.opened.api, self.job["metadata"]
+        await api.patch(kinds.CONFIG_MAP, self.map_name, meta["namespace"], {"data": {FILE: text}})
+        if (condition(self.job, conditions.SUCCEEDED) or {}).get("reason") == conditions.STEP_FAILED:
+            again = {"metadata": {"annotations": {labels.RERUN: now().isoformat(timespec="milliseconds")}}}
+            self.job = await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], again)
+            await self._settle()
+
+
+def _name(item: Object) -> Object:
+    meta = item["metadata"]
+    named = {key: meta[key] for key in ("name", "namespace") if key in meta}
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": named}
+
+
+async def _run_kubectl(file: str, words: tuple[str, ...], text: str) -> bool:
+    """Whether it succeeded. If not, it has been told what kubectl said."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        session.find_kubectl("`nestor dev`"),
+        *words,
+        stdin=pipe,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=pipe,
+        env={**os.environ, "KUBECONFIG": file},
+    )
+    _, said = await process.communicate(text.encode())
+    if process.returncode:
+        console.tell_problem(f"kubectl {words[0]}: {said.decode(errors='replace').strip()}")
+    return not process.returncode
