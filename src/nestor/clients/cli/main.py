@@ -28,6 +28,7 @@ from nestor.clients.cli.commands import (
     machines,
     run,
     status,
+    top,
     validate,
 )
 from nestor.clients.cli.session import OUTER, Place
@@ -108,6 +109,7 @@ add(JOBS, "status", status.status, "status shop", "status shop --follow --timeou
 add(JOBS, "wait", status.wait, "wait shop", "wait training --for ended --timeout 2h")
 add(JOBS, "events", events.events, "events shop")
 add(JOBS, "logs", logs.logs, "logs shop -f", "logs shop database", "logs shop default/web-0 --tail 20")
+add(JOBS, "top", top.top, "top", "top shop")
 add(JOBS, "open", status.open_page, "open shop", "open shop --print")
 add(JOBS, "suspend", life.suspend, "suspend shop training")
 add(JOBS, "resume", life.resume, "resume shop training")
