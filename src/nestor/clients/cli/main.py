@@ -22,6 +22,7 @@ from nestor.clients.cli.commands import (
     doctor,
     events,
     init,
+    install,
     life,
     listing,
     logs,
@@ -137,6 +138,7 @@ add(APPLICATIONS, "dev", dev.dev, "dev manifests/ --target web:80", "dev overlay
 add(APPLICATIONS, "convert", convert.convert, "convert AppDef.json --image registry.example.com/shop:1 > job.yaml")
 add(APPLICATIONS, "validate", validate.validate, "validate jobs/ --class batch.yaml", "validate AppDef.json")
 add(HELP, "doctor", doctor.doctor, "doctor", "doctor shop")
+add(HELP, "install", install.install, "install --dry-run", "install --domain apps.example.com --profile Evaluation --yes")
 add(HELP, "bench", bench.bench, "bench --jobs 5")
 
 

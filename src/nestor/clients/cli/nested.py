@@ -16,7 +16,7 @@ from nestor.api import names
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.session import Session, find_kubectl
+from nestor.clients.cli.session import Session, find_kubectl, list_options
 from nestor.clients.cli.view.facts import address, condition
 from nestor.kube import Api, ApiError, NotFound, kinds
 
@@ -95,7 +95,7 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
     cluster = names.cluster_name(job["metadata"]["name"], where)
     command = [
         kubectl,
-        *_kubectl_options(session),
+        *list_options(session.context, "--context"),
         "port-forward",
         "--address=127.0.0.1",
         f"--namespace={where}",
@@ -117,14 +117,6 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
             await process.wait()
-
-
-def _kubectl_options(session: Session) -> list[str]:
-    if session.context.kubeconfig is None:
-        return []
-    # Several files, as $KUBECONFIG lists them, are found by the same variable.
-    is_one = os.pathsep not in session.context.kubeconfig
-    return ([f"--kubeconfig={session.context.kubeconfig}"] if is_one else []) + [f"--context={session.context.name}"]
 
 
 async def _read_port(process: asyncio.subprocess.Process, output: IO[bytes]) -> int:

@@ -39,6 +39,7 @@ def read_seconds(text: str) -> float | None:
 option = functools.partial(typer.Option, show_default=False)
 """One whose default needs no word of its own."""
 argument = functools.partial(typer.Argument, show_default=False)
+optional_job = functools.partial(argument, metavar="[NAME]", autocompletion=completion.complete_job)
 
 Namespace = Annotated[
     str | None,

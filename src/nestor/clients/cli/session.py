@@ -138,21 +138,33 @@ def find_kubectl(purpose: str) -> str:
     raise Failure(f"{purpose} needs kubectl, which is not installed", Code.USAGE, hint="install kubectl, or set $KUBECTL")
 
 
+def list_options(context: UserContext, flag: str) -> list[str]:
+    """What leads another program to the same cluster; `flag` is its option for contexts."""
+    if context.kubeconfig is None:
+        return []
+    # Several files, as $KUBECONFIG lists them, are found by the same variable.
+    is_one = os.pathsep not in context.kubeconfig
+    return ([f"--kubeconfig={context.kubeconfig}"] if is_one else []) + [f"{flag}={context.name}"]
+
+
 def can_ask() -> bool:
     """Whether the user is there to answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(question: str) -> None:
-    """Ask before data is lost. Raises `Failure` unless the answer is yes."""
-    console.err().print(f"{console.clean(question)} [y/N] ", end="", soft_wrap=True)
+def ask(question: str) -> str:
+    console.err().print(f"{console.clean(question)} ", end="", soft_wrap=True)
     # An event loop's own handler would let a Ctrl-C wait for the answer.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        answer = sys.stdin.readline()
+        return sys.stdin.readline().strip()
     finally:
         signal.signal(signal.SIGINT, handler)
-    if answer.strip().lower() not in ("y", "yes"):
+
+
+def confirm(question: str) -> None:
+    """Ask before anything is lost or changed. Raises `Failure` unless the answer is yes."""
+    if ask(f"{question} [y/N]").lower() not in ("y", "yes"):
         raise Failure("cancelled; nothing was changed")
 
 

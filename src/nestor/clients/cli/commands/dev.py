@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object, spec_of
+from nestor.api.objects import Object
 from nestor.api.times import now
-from nestor.clients.cli import completion, console, follow, manifests, nested, options, output, packages, session
+from nestor.clients.cli import console, follow, manifests, nested, options, output, packages, session
 from nestor.clients.cli.commands.run import create_job, tell_kept
 from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.manifests import Wishes
@@ -33,12 +33,7 @@ DELETE = ("delete", "--ignore-not-found", "--wait=false", "-f", "-")
 async def dev(
     place: Place,
     folder: Annotated[Path, options.argument(metavar="DIR", help="A folder of manifests, or a kustomization.")],
-    name: Annotated[
-        str | None,
-        options.argument(
-            metavar="[JOB]", help="A job to apply it to. Default: a new one.", autocompletion=completion.complete_job
-        ),
-    ] = None,
+    name: Annotated[str | None, options.optional_job(help="A job to apply it to. Default: a new one.")] = None,
     target: options.Targets = None,
     class_name: options.ClassName = None,
 ) -> int:
@@ -54,9 +49,8 @@ async def dev(
     async with session.opened(place) as opened:
         if name is None:
             random = f"-{secrets.token_hex(8)[: manifests.SUFFIX_LENGTH]}"
-            made = manifests.build_job(
-                Wishes(class_name=class_name), appdef=packages.build_appdef(package), name=package.name + random
-            )
+            wishes, appdef = Wishes(class_name=class_name), packages.build_appdef(package)
+            made = manifests.build_job(wishes, appdef=appdef, name=package.name + random)
             job = await packages.create(opened, made, data, create_job)
         else:
             job = await opened.get_job(name)
@@ -85,10 +79,10 @@ class Loop:
     async def run(self) -> NoReturn:
         """Until the job is gone, or Ctrl-C. Raises `Failure`."""
         api, name, where = self.opened.api, self.job["metadata"]["name"], self.job["metadata"]["namespace"]
-        reference = ((spec_of(self.job).get("app") or {}).get("templatesFrom") or {}).get("configMapRef") or {}
-        found = await api.find(kinds.CONFIG_MAP, reference["name"], where) if reference else None
+        templates = manifests.name_templates(self.job)
+        found = await api.find(kinds.CONFIG_MAP, templates, where) if templates else None
         if found and FILE in (found.get("data") or {}):
-            self.map_name, self.text = reference["name"], found["data"][FILE]
+            self.map_name, self.text = templates, found["data"][FILE]
         await self._settle()
         async with session.keeping(api, kinds.NESTED_APP_JOB, where, fields=f"metadata.name={name}") as jobs:
             while True:
@@ -145,10 +139,9 @@ class Loop:
             console.tell_problem(failure.message, failure.hint)
             return
         changes = [*compare(self.text, text)]
-        gone = [_name(item) for sign, item in changes if sign == "-"]
         if not await _run_kubectl(file, APPLY, text):
             return
-        if gone:
+        if gone := [item for sign, item in changes if sign == "-"]:
             await _run_kubectl(file, DELETE, json.dumps({"apiVersion": "v1", "kind": "List", "items": gone}))
         self.text = text
         for sign, item in changes:
@@ -165,12 +158,6 @@ class Loop:
             again = {"metadata": {"annotations": {labels.RERUN: now().isoformat(timespec="milliseconds")}}}
             self.job = await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], again)
             await self._settle()
-
-
-def _name(item: Object) -> Object:
-    meta = item["metadata"]
-    named = {key: meta[key] for key in ("name", "namespace") if key in meta}
-    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": named}
 
 
 async def _run_kubectl(file: str, words: tuple[str, ...], text: str) -> bool:

@@ -47,27 +47,18 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
 
 def _pick_data(file: Path, job: Object, others: list[Any]) -> Object | None:
     """Of the ConfigMap with the job's templates, if that is beside it. Raises `Failure` if anything else is."""
-    if not others:
-        return None
-    try:
-        is_known = (others[0]["kind"], others[0]["metadata"]["name"]) == (
-            "ConfigMap",
-            job["spec"]["app"]["templatesFrom"]["configMapRef"]["name"],
-        )
-    except (KeyError, TypeError):
-        is_known = False
-    if not is_known or len(others) > 1:
-        message = f"{file}: beside the job, it may have the ConfigMap of its `templatesFrom`, and nothing else"
-        raise Failure(message, Code.USAGE, hint=f"kubectl apply -f {file}")
-    return {key: others[0][key] for key in ("data", "binaryData") if key in others[0]}
+    wanted = {"kind": "ConfigMap", "name": manifests.name_templates(job)}
+    for item in others:
+        meta = item.get("metadata") if isinstance(item, dict) else None
+        if not isinstance(meta, dict) or {"kind": item.get("kind"), "name": meta.get("name")} != wanted or len(others) > 1:
+            message = f"{file}: beside the job, it may have the ConfigMap of its `templatesFrom`, and nothing else"
+            raise Failure(message, Code.USAGE, hint=f"kubectl apply -f {file}")
+        return {key: item[key] for key in ("data", "binaryData") if key in item}
+    return None
 
 
 def _has_form(job: Object) -> bool:
     """Whether options can be added to it."""
     spec = job.get("spec")
-    parts = [
-        job.get("metadata"),
-        spec,
-        *(spec.get(key) or {} for key in ("parameters", "expose", "app") if isinstance(spec, dict)),
-    ]
+    parts = [job.get("metadata"), spec, *(spec.get(key) or {} for key in ("parameters", "expose") if isinstance(spec, dict))]
     return all(isinstance(part, dict) for part in parts)

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated
 
-from rich.text import Text
-
 from nestor.api import conditions, names
 from nestor.api.objects import Object, status_of
 from nestor.api.quantities import parse_quantity
-from nestor.clients.cli import completion, console, nested, options, output, session
+from nestor.clients.cli import console, nested, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import condition
@@ -17,26 +15,22 @@ from nestor.kube import Api, ApiError, Kind, NotFound, kinds
 
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 HEAD = ("JOB", "POD", "CPU", "CPU LIMIT", "MEMORY", "MEMORY LIMIT")
-FULL = Decimal("0.9")
-"""Of a limit: more than this is marked."""
+UNITS: dict[str, Callable[[Decimal], str]] = {
+    "cpu": lambda amount: f"{amount * 1000:.0f}m",
+    "memory": lambda amount: f"{amount / 2**20:.0f}Mi",
+}
 
 
 @options.acting
 async def top(
-    place: Place,
-    name: Annotated[
-        str | None,
-        options.argument(
-            metavar="[JOB]", help="A job. Default: all jobs whose clusters are ready.", autocompletion=completion.complete_job
-        ),
-    ] = None,
+    place: Place, name: Annotated[str | None, options.optional_job(help="A job. Default: all whose clusters are ready.")] = None
 ) -> int:
     """Show the processor time and memory that the pods of a job use, beside their limits.
 
     It asks the job's own cluster, as `kubectl top` does there. The row of its server needs permission to get pods and their
     metrics in the job's own namespace.
     """
-    rows: list[list[str | Text]] = []
+    rows = []
     async with session.opened(place) as opened:
         if name is not None:
             rows = await _read(opened, await opened.get_job(name))
@@ -51,50 +45,41 @@ async def top(
     return Code.OK
 
 
-async def _read(opened: Session, job: Object) -> list[list[str | Text]]:
+async def _read(opened: Session, job: Object) -> list[list[str]]:
     """Raises `Failure`."""
     name, home = job["metadata"]["name"], str(status_of(job).get("namespace"))
     async with nested.reachable(opened, job) as content, await Api.from_kubeconfig(content) as inside:
         try:
-            used = await inside.list(POD_METRICS)
+            rows = build_rows(name, await inside.list(kinds.POD), await inside.list(POD_METRICS))
         except ApiError as error:
             said = "its cluster has no metrics API" if isinstance(error, NotFound) else error.message
             raise Failure(f"there are no metrics of job '{name}': {said}") from error
-        rows = build_rows(name, await inside.list(kinds.POD), used)
     server = names.server_pod(names.cluster_name(name, home))
     try:
-        pod = await opened.api.get(kinds.POD, server, home)
-        own = build_rows(name, [pod], [await opened.api.get(POD_METRICS, server, home)])
+        pod, used = await opened.api.get(kinds.POD, server, home), await opened.api.get(POD_METRICS, server, home)
     except ApiError as error:
         console.tell(f"the server of job '{name}' is not shown: {error.message}", mark="warn")
         return rows
-    return [[cell if index != 1 else "server" for index, cell in enumerate(row)] for row in own] + rows
+    return [*build_rows(name, [pod], [used]), *rows]
 
 
-def build_rows(name: str, pods: list[Object], used: list[Object]) -> list[list[str | Text]]:
+def build_rows(name: str, pods: list[Object], used: list[Object]) -> list[list[str]]:
     """Of those pods that have been measured. Pure."""
     by_name = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in pods}
-    rows: list[list[str | Text]] = []
+    rows = []
     for item in sorted(used, key=lambda item: (item["metadata"]["namespace"], item["metadata"]["name"])):
         where = item["metadata"]["namespace"], item["metadata"]["name"]
         if pod := by_name.get(where):
-            rows.append([name, "/".join(where), *_show(item, pod, "cpu", _in_cores), *_show(item, pod, "memory", _in_bytes)])
+            cells = [
+                cell for key, write in UNITS.items() for cell in _show(item["containers"], pod["spec"]["containers"], key, write)
+            ]
+            rows.append([name, "/".join(where), *cells])
     return rows
 
 
-def _show(used: Object, pod: Object, resource: str, write: Callable[[Decimal], str]) -> tuple[Text, str]:
+def _show(used: list[Object], containers: list[Object], key: str, write: Callable[[Decimal], str]) -> tuple[str, str]:
     """Use and limit. A pod has a limit if each of its containers has one."""
-    amount = sum((parse_quantity(str((item.get("usage") or {}).get(resource, "0"))) for item in used["containers"]), Decimal(0))
-    limits = [((item.get("resources") or {}).get("limits") or {}).get(resource) for item in pod["spec"]["containers"]]
-    if not all(limits):
-        return Text(write(amount)), "-"
-    limit = sum((parse_quantity(str(item)) for item in limits), Decimal(0))
-    return Text(write(amount), "warn" if amount > limit * FULL else ""), write(limit)
-
-
-def _in_cores(amount: Decimal) -> str:
-    return f"{int((amount * 1000).to_integral_value())}m"
-
-
-def _in_bytes(amount: Decimal) -> str:
-    return f"{int(amount / 2**20)}Mi"
+    amounts = [parse_quantity(str((item.get("usage") or {}).get(key, "0"))) for item in used]
+    limits = [((item.get("resources") or {}).get("limits") or {}).get(key) for item in containers]
+    limit = write(sum((parse_quantity(str(item)) for item in limits), Decimal(0))) if all(limits) else "-"
+    return write(sum(amounts, Decimal(0))), limit
