@@ -29,7 +29,7 @@ async def test_each_change_of_a_folder_is_applied(
     failed = condition("Succeeded", "False", "StepFailed", "step 1 of 1 'shop' failed")
     steps = [step("shop", "Failed")]
     await report(host, job, *not_ready("StepFailed")[:-1], failed, steps=steps, kubernetesVersion="v1.36.2")
-    await call.read_line("✓ applied, 0 objects changed")
+    await call.read_line("✓ applied, 0 changed")
     await exists(host, kinds.CONFIG_MAP, "a", namespace)
 
     job = await exists(
@@ -64,7 +64,7 @@ async def test_each_change_of_a_folder_is_applied(
     assert (call.code, call.stdout) == (Code.INTERRUPTED, f"{URL}\n")
     assert f"nestor delete {job['metadata']['name']} -n {namespace}" in call.stderr
     call = await cli.start("dev", str(tmp_path / "shop"), job["metadata"]["name"])
-    await call.read_line("✓ applied, 0 objects changed")
+    await call.read_line("✓ applied, 0 changed")
     await host.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
     await call.wait()
     assert (call.code, "was deleted" in call.stderr) == (Code.FAILED, True)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from nestor.api.objects import Object, owner_reference
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import base_name
-from nestor.clients.cli.session import Session, find_kubectl
+from nestor.clients.cli.session import Session, run_kubectl
 from nestor.kube import ApiError, Forbidden, kinds
 
 FILE = "manifest.yaml"
@@ -96,7 +95,8 @@ def read_manifest(package: Package) -> str:
     from nestor.clients.cli.offline import documents, files  # noqa: PLC0415 - as in `nestor validate`
 
     if package.kustomize is not None:
-        texts = {package.name: _build(package.kustomize)}
+        # By the user's own kubectl: the folder may include others, and remote ones.
+        texts = {package.name: run_kubectl("kustomize", package.kustomize)}
     else:
         texts = {str(file): documents.load(file) for file in files.expand([Path(package.manifest or "")])}
     parts = [part for name, text in texts.items() for part in documents.read(text, name)]
@@ -112,15 +112,6 @@ def read_manifest(package: Package) -> str:
 def read_data(package: Package) -> Object:
     """Of the ConfigMap that holds it."""
     return {"data": {FILE: read_manifest(package)}}
-
-
-def _build(folder: str) -> str:
-    """By the user's own kubectl: the folder may include others, and remote ones."""
-    command = [find_kubectl("--kustomize"), "kustomize", folder]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise Failure(f"kubectl kustomize {folder}: {ended.stderr.strip()}", Code.USAGE)
-    return ended.stdout
 
 
 async def create(opened: Session, job: Object, data: Object, make: Callable[[Session, Object], Awaitable[Object]]) -> Object:

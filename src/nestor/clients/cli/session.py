@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -136,6 +137,15 @@ def find_kubectl(purpose: str) -> str:
     if found := shutil.which(os.environ.get("KUBECTL") or "kubectl"):
         return found
     raise Failure(f"{purpose} needs kubectl, which is not installed", Code.USAGE, hint="install kubectl, or set $KUBECTL")
+
+
+def run_kubectl(*words: str, text: str = "", **environment: str) -> str:
+    """What it prints. Raises `Failure` with what it complains about."""
+    command = [find_kubectl(f"`kubectl {words[0]}`"), *words]
+    ended = subprocess.run(command, input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    if ended.returncode:
+        raise Failure(f"kubectl {words[0]}: {ended.stderr.strip()}", Code.USAGE)
+    return ended.stdout
 
 
 def list_options(context: UserContext, flag: str) -> list[str]:

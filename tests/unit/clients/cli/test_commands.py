@@ -94,7 +94,6 @@ CHART = "oci://registry.test/web"
         ("run", "shop", "--parameter", "x"),
         ("validate", "/does/not/exist"),
         ("init", "--chart", CHART, "--manifest", "x.yaml"),
-        ("init", "--repo", "https://charts.test"),
         ("convert", "/does/not/exist"),
     ],
 )
@@ -112,7 +111,6 @@ def test_no_connection_is_4_and_says_what_to_do(arguments: tuple[str, ...]) -> N
 
 
 def test_the_version() -> None:
-    assert call("version").stdout == f"{__version__}\n"
     assert call("--version").stdout == f"nestor {__version__}\n"
 
 

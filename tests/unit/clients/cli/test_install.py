@@ -1,11 +1,12 @@
 """`nestor install`: questions, values, and what it says of the cluster."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
 from nestor import CHART, IMAGE, __version__
 from nestor.clients.cli import session
-from nestor.clients.cli.commands import install
 from nestor.clients.cli.diagnosis import facts
 from nestor.clients.cli.diagnosis.facts import Installation
 from nestor.clients.cli.exits import Code
@@ -41,13 +42,9 @@ def test_what_the_options_leave_open_is_asked(
     options: str, answers: str | None, image: str, profile: str, expose: Object, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def read_installation(_: object) -> Installation:
-        return FOUND
-
-    async def read_plugins(_: object) -> list[str] | None:
-        return None if answers is None else ["cilium"]
+        return FOUND if answers is None else replace(FOUND, daemon_sets=[{"metadata": {"name": "cilium"}}])
 
     monkeypatch.setattr(facts, "read_installation", read_installation)
-    monkeypatch.setattr(install, "_read_plugins", read_plugins)
     monkeypatch.setattr(session, "can_ask", lambda: answers is not None)
     monkeypatch.setattr(session, "list_options", lambda *_: ["--kube-context=here"])
     result = call(monkeypatch, server(), "install", "--dry-run", *options.split(), text=answers)

@@ -197,23 +197,3 @@ def test_an_appdef_is_kept_to_the_letter(kind: convert.KindOption) -> None:
     kept = (made["spec"].get("app") or made["spec"])["appDef"]
     assert json.dumps(kept) == json.dumps(appdef)
     assert not check_one(made).faults
-
-
-@pytest.mark.parametrize(
-    ("wishes", "step", "count"),
-    [
-        (Wishes(), {"path": "a.yml"}, 1),
-        (Wishes(image="x"), {"path": "a.yml"}, 0),
-        (Wishes(config_map="x"), {"path": "a.yml"}, 0),
-        (Wishes(), {"path": "https://a.test/a.yml", "format": "url"}, 0),
-        (Wishes(), {"cmd": "aGk="}, 0),
-    ],
-)
-def test_advice_about_files_that_are_nowhere(wishes: Wishes, step: dict[str, Any], count: int) -> None:
-    made = convert.build({"commands": {"Start": {"nested_kubernetes": {"templates": [step]}}}}, convert.KindOption.JOB, wishes)
-    assert len(convert.advise(made, "")) == count
-
-
-def test_advice_about_objects_that_are_too_big() -> None:
-    made = convert.build(APPDEF, convert.KindOption.JOB, Wishes(image="x"))
-    assert "1953 KiB" in convert.advise(made, "x" * 2_000_000)[0]

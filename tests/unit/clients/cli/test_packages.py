@@ -129,7 +129,7 @@ def test_a_job_to_begin_with(
     assert "# Services to expose" in text
     again = call("init", "Shop")
     assert (again.exit_code, file.read_text()) == (Code.FAILED, text)
-    assert "Shop/job.yaml exists, and was not overwritten" in again.stderr
+    assert "Shop/job.yaml cannot be written: File exists" in again.stderr
 
 
 @pytest.mark.parametrize("beside", ["kind: Secret", "kind: ConfigMap\nmetadata: {name: other}", "a"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import secrets
 from contextlib import aclosing
@@ -22,7 +21,7 @@ from nestor.clients.cli.offline.changes import Stamps, compare, read_stamps
 from nestor.clients.cli.packages import FILE, Package
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import address, condition, describe_trouble, find_ending, url_of
-from nestor.kube import Api, Informer, Unreachable, kinds
+from nestor.kube import Api, ApiError, Informer, Unreachable, kinds
 
 LOOK_SECONDS = 0.5
 APPLY = ("apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -46,11 +45,11 @@ async def dev(
     is_built = any((folder / name).is_file() for name in files.KUSTOMIZATIONS)
     package = Package(kustomize=str(folder), targets=target) if is_built else Package(manifest=str(folder), targets=target)
     data = packages.read_data(package)
+    session.find_kubectl("`nestor dev`")
     async with session.opened(place) as opened:
         if name is None:
-            random = f"-{secrets.token_hex(8)[: manifests.SUFFIX_LENGTH]}"
-            wishes, appdef = Wishes(class_name=class_name), packages.build_appdef(package)
-            made = manifests.build_job(wishes, appdef=appdef, name=package.name + random)
+            wishes, unique = Wishes(class_name=class_name), secrets.token_hex(8)[: manifests.SUFFIX_LENGTH]
+            made = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=f"{package.name}-{unique}")
             job = await packages.create(opened, made, data, create_job)
         else:
             job = await opened.get_job(name)
@@ -135,20 +134,23 @@ class Loop:
         """Apply the folder as it is now. What is wrong with it is told."""
         try:
             text = await asyncio.to_thread(packages.read_manifest, self.package)
+            changes = [*compare(self.text, text)]
+            await asyncio.to_thread(session.run_kubectl, *APPLY, text=text, KUBECONFIG=file)
+            if gone := [item for sign, item in changes if sign == "-"]:
+                items = json.dumps({"apiVersion": "v1", "kind": "List", "items": gone})
+                await asyncio.to_thread(session.run_kubectl, *DELETE, text=items, KUBECONFIG=file)
         except Failure as failure:
             console.tell_problem(failure.message, failure.hint)
             return
-        changes = [*compare(self.text, text)]
-        if not await _run_kubectl(file, APPLY, text):
-            return
-        if gone := [item for sign, item in changes if sign == "-"]:
-            await _run_kubectl(file, DELETE, json.dumps({"apiVersion": "v1", "kind": "List", "items": gone}))
         self.text = text
         for sign, item in changes:
             console.tell(f"{sign} {item.get('kind')} '{item['metadata']['name']}'")
-        console.tell(f"applied, {len(changes)} objects changed", mark="good")
+        console.tell(f"applied, {len(changes)} changed", mark="good")
         if self.map_name:
-            await self._keep(text)
+            try:
+                await self._keep(text)
+            except ApiError as error:
+                console.tell_problem(f"the job's ConfigMap does not have the change: {error.message}")
 
     async def _keep(self, text: str) -> None:
         """Let the job have it as its application, and run it if its own steps have failed."""
@@ -158,20 +160,3 @@ class Loop:
             again = {"metadata": {"annotations": {labels.RERUN: now().isoformat(timespec="milliseconds")}}}
             self.job = await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], again)
             await self._settle()
-
-
-async def _run_kubectl(file: str, words: tuple[str, ...], text: str) -> bool:
-    """Whether it succeeded. If not, it has been told what kubectl said."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        session.find_kubectl("`nestor dev`"),
-        *words,
-        stdin=pipe,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=pipe,
-        env={**os.environ, "KUBECONFIG": file},
-    )
-    _, said = await process.communicate(text.encode())
-    if process.returncode:
-        console.tell_problem(f"kubectl {words[0]}: {said.decode(errors='replace').strip()}")
-    return not process.returncode

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from nestor.api.objects import Object
 from nestor.clients.cli import console, manifests, options, packages, session
 from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.manifests import Wishes
@@ -16,7 +15,6 @@ from nestor.clients.cli.packages import Package
 
 FILE = "job.yaml"
 SKELETON = Path(__file__).with_name("skeleton.yaml")
-GREETING: Object = {"name": "Greeting", "type": "STR", "value": "Hello", "required": False}
 _COMMENTS = {
     "appDef:": "An app image has the same object as /etc/NAE/AppDef.json.",
     '"parameters":': 'What users can set. A step with `"render": true` fills in {{ parameters.NAME }}.',
@@ -26,12 +24,8 @@ _COMMENTS = {
 
 
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Folder of the new file job.yaml. Default: this one.", show_default=False)
-    ] = Path(),
+    folder: Annotated[Path, options.argument(metavar="[DIR]", help="Folder of the new job.yaml. Default: this one.")] = Path(),
     chart: options.Chart = None,
-    repo: options.Repo = None,
-    chart_version: options.ChartVersion = None,
     manifest: options.Manifest = None,
     kustomize: options.Kustomize = None,
     target: options.Targets = None,
@@ -40,9 +34,9 @@ def init(
 
     `nestor run -f job.yaml` runs it. Files are never overwritten.
     """
-    package = Package(chart, repo, chart_version, None, manifest, kustomize, target)
-    if sum(way is not None for way in (chart, manifest, kustomize)) > 1 or ((repo or chart_version) and not chart):
-        raise typer.BadParameter("specify one of --chart, --manifest and --kustomize; --repo and --chart-version go with --chart")
+    package = Package(chart=chart, manifest=manifest, kustomize=kustomize, targets=target)
+    if sum(way is not None for way in (chart, manifest, kustomize)) > 1:
+        raise typer.BadParameter("specify only one of --chart, --manifest and --kustomize")
     raise typer.Exit(session.run(lambda: _init(folder, package)))
 
 
@@ -57,13 +51,9 @@ def _init(folder: Path, package: Package) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
-    except FileExistsError:
-        raise Failure(f"{file} exists, and was not overwritten", hint="choose another folder: nestor init DIR") from None
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}") from error
-    console.tell(f"{file} written", mark="good")
-    for command, does in (("validate", "check it"), ("run -f", "run it")):
-        console.tell(f"  nestor {command} {file}   {does}")
+    console.tell(f"{file} written; `nestor run -f {file}` runs it", mark="good")
     return 0
 
 
@@ -77,7 +67,7 @@ def write_job(name: str, package: Package) -> str:
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **packages.read_data(package)}
         parts, app = [dump_yaml(made)], {"templatesFrom": {"configMapRef": meta}}
     if package.manifest == str(SKELETON):
-        command["parameters"] = {"GREETING": GREETING}
+        command["parameters"] = {"GREETING": {"name": "Greeting", "type": "STR", "value": "Hello", "required": False}}
         command["nested_kubernetes"]["templates"][0] |= {"name": "web", "render": True}
     job = manifests.build_job(Wishes(), appdef={}, name=name)
     job["spec"]["app"] = app | {"appDef": "APPDEF"}

@@ -1,6 +1,5 @@
 """`nestor install`: values for this cluster, and Helm with them."""
 
-import contextlib
 import shlex
 import shutil
 import subprocess
@@ -16,12 +15,6 @@ from nestor.clients.cli import console, options, output, session
 from nestor.clients.cli.commands.doctor import show
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Place
-from nestor.kube import Api, Forbidden, Kind
-
-DAEMON_SET = Kind("apps", "v1", "daemonsets", "DaemonSet")
-ENFORCING = ("antrea-agent", "calico-node", "cilium", "kube-router", "ovnkube-node", "weave-net")
-"""DaemonSets of network plugins that enforce NetworkPolicies. Others may as well."""
-
 
 PROFILES = ("Tenants", "Evaluation", "Trusted")
 
@@ -30,23 +23,12 @@ PROFILES = ("Tenants", "Evaluation", "Trusted")
 async def install(  # noqa: PLR0913, PLR0917 - the command line's options
     place: Place,
     domain: Annotated[str | None, options.option("--domain", help="Domain of the jobs' URLs, as `apps.example.com`.")] = None,
-    ingress_class: Annotated[
-        str | None, options.option("--ingress-class", help="IngressClass of the URLs. Default: the cluster's default.")
-    ] = None,
-    image: Annotated[
-        str | None,
-        options.option("--image", metavar="REPOSITORY", help="Nestor's image, without a tag. Default: the published one."),
-    ] = None,
-    profile: Annotated[
-        str | None, options.option("--profile", help=f"Profile of the class `default`, one of {', '.join(PROFILES)}.")
-    ] = None,
-    chart: Annotated[
-        str, options.option("--chart", help="The chart: a folder or `oci://…`. Default: the published one.")
-    ] = CHART,
-    values: Annotated[Path, options.option("--values", help="The file to write. Default: nestor-values.yaml.")] = Path(
-        "nestor-values.yaml"
-    ),
-    dry_run: Annotated[bool, options.option("--dry-run", help="Only print the values and the command.")] = False,
+    ingress_class: Annotated[str | None, options.option("--ingress-class", help="IngressClass of the URLs.")] = None,
+    image: Annotated[str | None, options.option("--image", help="Nestor's image, without a tag.")] = None,
+    profile: Annotated[str | None, options.option("--profile", help=f"For the class `default`: {', '.join(PROFILES)}.")] = None,
+    chart: Annotated[str, typer.Option("--chart", help="The chart: a folder or `oci://…`.")] = CHART,
+    values: Annotated[Path, typer.Option("--values", help="The file to write.")] = Path("nestor-values.yaml"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the values and the command.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before Helm is run.")] = False,
 ) -> int:
     """Install Nestor, or change its values: look at the cluster, write a values file, and run Helm.
@@ -58,7 +40,6 @@ async def install(  # noqa: PLR0913, PLR0917 - the command line's options
 
     async with session.opened(place) as opened:
         found = await facts.read_installation(opened)
-        plugins = await _read_plugins(opened.api)
     if session.can_ask():
         there = ", ".join(item["metadata"]["name"] for item in found.ingress_classes or ()) or "none"
         domain = domain or session.ask("Domain of the jobs' URLs (empty: no URLs)")
@@ -68,25 +49,13 @@ async def install(  # noqa: PLR0913, PLR0917 - the command line's options
     if profile and profile not in PROFILES:
         raise Failure(f"there is no profile '{profile}'; available: {', '.join(PROFILES)}", Code.USAGE)
     made = build_values(domain, ingress_class, image, profile)
-    expose = made["defaultClass"]["expose"]
-    checked = [
-        *installation.judge_server(found),
-        *installation.judge_ingress("default", expose, found),
-        installation.judge_network(plugins),
-    ]
-    show({"Cluster": checked}, None)
+    urls = installation.judge_ingress("default", made["defaultClass"]["expose"], found)
+    show({"Cluster": [*installation.judge_server(found), *urls, installation.judge_network(found)]}, None)
     where = place.merged(session.OUTER.get()).namespace or "nestor-system"
     command = build_command(chart, values, where, session.list_options(opened.context, "--kube-context"))
     text = output.dump_yaml(made)
     console.out().print(Text(f"\n{values}:\n{text}\n{shlex.join(command)}"), soft_wrap=True)
     return Code.OK if dry_run else _run(command, values, text, yes=yes)
-
-
-async def _read_plugins(api: Api) -> list[str] | None:
-    """Those that are known. None: the user may not look."""
-    with contextlib.suppress(Forbidden):
-        return [name for item in await api.list(DAEMON_SET) if (name := item["metadata"]["name"]) in ENFORCING]
-    return None
 
 
 def build_values(domain: str | None, ingress_class: str | None, image: str | None, profile: str | None) -> Object:
@@ -106,13 +75,13 @@ def build_command(chart: str, values: Path, namespace: str, place: list[str]) ->
 def _run(command: list[str], file: Path, text: str, *, yes: bool) -> int:
     if shutil.which("helm") is None:
         raise Failure("Helm is not installed on this machine", Code.USAGE, hint="install Helm 3.14 or later: https://helm.sh")
-    if file.exists() and file.read_text() != text:
-        if not session.can_ask():
-            raise Failure(f"{file} exists with other values", Code.USAGE, hint="name another file with --values")
+    is_other = file.exists() and file.read_text() != text
+    if not session.can_ask() and (is_other or not yes):
+        hint = "name another file with --values" if is_other else "add --yes to agree"
+        raise Failure(f"{file} exists with other values" if is_other else "nothing was installed", Code.USAGE, hint=hint)
+    if is_other:
         session.confirm(f"{file} exists with other values. Overwrite it?")
     if not yes:
-        if not session.can_ask():
-            raise Failure("nothing was installed", Code.USAGE, hint="add --yes to agree")
         session.confirm("Run this command?")
     file.write_text(text)
     if code := subprocess.run(command, check=False).returncode:

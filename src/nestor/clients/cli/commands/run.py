@@ -79,7 +79,7 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
     job = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=package.name + ending)
     data = None if package.is_remote else packages.read_data(package)
-    return await run_job(place, job, manner, data, is_fetching=package.is_remote)
+    return await run_job(place, job, manner, data, package)
 
 
 def _check_source(what: str | None, file: Path | None, templates: str | None, package: Package) -> None:
@@ -104,13 +104,13 @@ class Manner:
     form: Output | None
 
 
-async def run_job(place: Place, job: Object, manner: Manner, data: Object | None = None, *, is_fetching: bool = False) -> int:
-    """Create the job and follow it; the exit code. `data`: of the ConfigMap that it needs. `is_fetching`: as its steps do."""
+async def run_job(place: Place, job: Object, manner: Manner, data: Object | None = None, package: Package | None = None) -> int:
+    """Create the job and follow it; the exit code. `data`: of the ConfigMap that it needs."""
     async with session.opened(place) as connected:
         asked = place.merged(session.OUTER.get()).namespace
         target = asked or job["metadata"].get("namespace") or connected.namespace
         opened = Session(connected.api, target, connected.context)
-        if is_fetching:
+        if package and package.is_remote:
             await packages.check_internet(opened, job["spec"].get("className"))
         made = await (packages.create(opened, job, data, create_job) if data else create_job(opened, job))
         if manner.detach:

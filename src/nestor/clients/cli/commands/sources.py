@@ -47,14 +47,14 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
 
 def _pick_data(file: Path, job: Object, others: list[Any]) -> Object | None:
     """Of the ConfigMap with the job's templates, if that is beside it. Raises `Failure` if anything else is."""
-    wanted = {"kind": "ConfigMap", "name": manifests.name_templates(job)}
-    for item in others:
-        meta = item.get("metadata") if isinstance(item, dict) else None
-        if not isinstance(meta, dict) or {"kind": item.get("kind"), "name": meta.get("name")} != wanted or len(others) > 1:
-            message = f"{file}: beside the job, it may have the ConfigMap of its `templatesFrom`, and nothing else"
-            raise Failure(message, Code.USAGE, hint=f"kubectl apply -f {file}")
-        return {key: item[key] for key in ("data", "binaryData") if key in item}
-    return None
+    try:
+        names = [(item["kind"], item["metadata"]["name"]) for item in others]
+    except (KeyError, TypeError):
+        names = [("", "")]
+    if names not in ([], [("ConfigMap", manifests.name_templates(job))]):
+        message = f"{file}: beside the job, it may have the ConfigMap of its `templatesFrom`, and nothing else"
+        raise Failure(message, Code.USAGE, hint=f"kubectl apply -f {file}")
+    return {key: others[0][key] for key in ("data", "binaryData") if key in others[0]} if others else None
 
 
 def _has_form(job: Object) -> bool:

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from nestor.api import conditions, names
-from nestor.api.objects import Object, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.clients.cli import console, nested, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Place, Session
-from nestor.clients.cli.view.facts import condition
 from nestor.kube import Api, ApiError, Kind, NotFound, kinds
 
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
@@ -30,14 +29,10 @@ async def top(
     It asks the job's own cluster, as `kubectl top` does there. The row of its server needs permission to get pods and their
     metrics in the job's own namespace.
     """
-    rows = []
     async with session.opened(place) as opened:
-        if name is not None:
-            rows = await _read(opened, await opened.get_job(name))
-        else:
-            for job in await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace):
-                if (condition(job, conditions.CLUSTER_READY) or {}).get("status") == "True":
-                    rows += await _read(opened, job)
+        jobs = [await opened.get_job(name)] if name else await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
+        chosen = [job for job in jobs if name or conditions.is_true(conditions_of(job), conditions.CLUSTER_READY)]
+        rows = [row for job in chosen for row in await _read(opened, job)]
     if rows:
         output.print_table(HEAD, rows)
     else:
@@ -65,21 +60,24 @@ async def _read(opened: Session, job: Object) -> list[list[str]]:
 
 def build_rows(name: str, pods: list[Object], used: list[Object]) -> list[list[str]]:
     """Of those pods that have been measured. Pure."""
-    by_name = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in pods}
+    by_name, measured = ({_where(item): item for item in items} for items in (pods, used))
     rows = []
-    for item in sorted(used, key=lambda item: (item["metadata"]["namespace"], item["metadata"]["name"])):
-        where = item["metadata"]["namespace"], item["metadata"]["name"]
-        if pod := by_name.get(where):
-            cells = [
-                cell for key, write in UNITS.items() for cell in _show(item["containers"], pod["spec"]["containers"], key, write)
-            ]
-            rows.append([name, "/".join(where), *cells])
+    for where in sorted(by_name.keys() & measured.keys()):
+        containers = measured[where]["containers"], by_name[where]["spec"]["containers"]
+        rows.append([name, "/".join(where), *(cell for key in UNITS for cell in _show(*containers, key))])
     return rows
 
 
-def _show(used: list[Object], containers: list[Object], key: str, write: Callable[[Decimal], str]) -> tuple[str, str]:
+def _where(item: Object) -> tuple[str, str]:
+    return item["metadata"]["namespace"], item["metadata"]["name"]
+
+
+def _show(used: list[Object], containers: list[Object], key: str) -> tuple[str, str]:
     """Use and limit. A pod has a limit if each of its containers has one."""
-    amounts = [parse_quantity(str((item.get("usage") or {}).get(key, "0"))) for item in used]
+    amounts = [(item.get("usage") or {}).get(key, "0") for item in used]
     limits = [((item.get("resources") or {}).get("limits") or {}).get(key) for item in containers]
-    limit = write(sum((parse_quantity(str(item)) for item in limits), Decimal(0))) if all(limits) else "-"
-    return write(sum(amounts, Decimal(0))), limit
+    return _sum(amounts, key), _sum(limits, key) if all(limits) else "-"
+
+
+def _sum(amounts: list[Any], key: str) -> str:
+    return UNITS[key](sum((parse_quantity(str(item)) for item in amounts), Decimal(0)))

@@ -18,6 +18,8 @@ INSTALL = "install Nestor: nestor install"
 UPDATE_CRDS = f"apply the new definitions: {UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
+ENFORCING = {"antrea-agent", "calico-node", "cilium", "kube-router", "ovnkube-node", "weave-net"}
+"""DaemonSets of network plugins that enforce NetworkPolicies. Others may as well."""
 MANY_JOBS = 500
 """Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
@@ -192,15 +194,13 @@ def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
         yield warn(f"class '{name}': {said}", reason.advice)
 
 
-def judge_network(plugins: list[str] | None) -> Finding:
-    """Before Nestor can probe it, by the plugins that are known. None: the user may not look."""
-    if plugins:
-        return good(f"network plugin {plugins[0]} enforces NetworkPolicies")
-    return warn(
-        "cannot tell whether the network plugin enforces NetworkPolicies, which keep jobs apart",
-        "`kubectl get nclass` shows it three minutes after the installation. If it does not, only the profiles Evaluation and "
-        "Trusted admit jobs",
-    )
+def judge_network(facts: Installation) -> Finding:
+    """Before Nestor can probe it: by the plugin's DaemonSet."""
+    names = {item["metadata"]["name"] for item in facts.daemon_sets or ()}
+    if found := sorted(names & ENFORCING):
+        return good(f"network plugin {found[0]} enforces NetworkPolicies")
+    advice = "`kubectl get nclass` shows it three minutes after the installation"
+    return warn("cannot tell whether the network plugin enforces NetworkPolicies, which keep jobs apart", advice)
 
 
 def judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
