@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from nestor import __version__
+from nestor import IMAGE, __version__
 from nestor.api import labels
 from nestor.api.contracts import vnode
 from nestor.api.nestedappjob import NestedAppJobSpec
@@ -60,7 +60,7 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     told = {(item["kind"], item["name"], item["version"]) for item in yaml.safe_load(notes["artifacthub.io/crds"])}
     assert told == {(crd["spec"]["names"]["kind"], crd["metadata"]["name"], crd["spec"]["versions"][0]["name"]) for crd in crds}
     given = yaml.safe_load(values.VALUES.read_text())
-    own = f"ghcr.io/nestor-dev/nestor:{__version__}"
+    own = f"{IMAGE}:{__version__}"
     images = [item["image"] for item in yaml.safe_load(notes["artifacthub.io/images"])]
     assert images == [own, *sorted(item["image"] for item in given["k3s"]["versions"])[-1:], given["k3s"]["coreDNSImage"]]
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]

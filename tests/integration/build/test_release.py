@@ -49,8 +49,8 @@ def test_the_single_file_needs_python_alone(files: Path, tmp_path: Path) -> None
     bare = (sys.executable, "-I", "-S", "-E", file)
     environment = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path)}
     for _ in range(2):
-        done = subprocess.run([*bare, "version"], env=environment, capture_output=True, text=True, check=True)
-        assert (done.stdout, done.stderr) == (f"{__version__}\n", "")
+        done = subprocess.run([*bare, "--version"], env=environment, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (f"nestor {__version__}\n", "")
     assert len(list((tmp_path / "nestor").iterdir())) == 1
     job = ROOT / "examples/01-hello-world/job-from-configmap.yaml"
     done = subprocess.run([*bare, "validate", job], env=environment, capture_output=True, text=True, check=True)

@@ -72,6 +72,13 @@ async def test_a_command_runs_with_the_nested_kubeconfig(cli: CommandLine, job: 
     assert (await cli("exec", "shop", "--", "no-such-command")).code == 127
 
 
+async def test_without_metrics_their_absence_is_told(cli: CommandLine, job: Object) -> None:
+    call = await cli("top", "shop")
+    assert (call.code, call.stdout) == (Code.FAILED, "")
+    assert "there are no metrics of job 'shop': its cluster has no metrics API" in call.stderr
+    assert f"nothing runs in namespace '{cli.namespace}'" in (await cli("top")).stderr
+
+
 async def test_the_shell_is_the_users_own(cli: CommandLine, job: Object, tmp_path: Path) -> None:
     script = tmp_path / "my-shell"
     script.write_text("#!/bin/sh\ntest -f $KUBECONFIG && echo inside\n")

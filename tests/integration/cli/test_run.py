@@ -158,9 +158,12 @@ async def test_what_is_on_the_users_machine_comes_in_a_config_map_of_the_jobs(
     (tmp_path / "base" / "kustomization.yaml").write_text("resources: [web.yaml]\n")
     (tmp_path / "over").mkdir()
     (tmp_path / "over" / "kustomization.yaml").write_text("resources: [../base]\nnamePrefix: my-\n")
-    ways = {"--manifest": tmp_path / "base/web.yaml", "--kustomize": tmp_path / "over"}
-    for (option, path), expected in zip(ways.items(), ("web", "my-web"), strict=True):
-        call = await cli("run", option, str(path), "--target", f"{expected}:80", "-d")
+    made = await cli("init", str(tmp_path), "--manifest", str(tmp_path / "base/web.yaml"))
+    assert made.code == Code.OK, made.stderr
+    ways = {"--manifest": tmp_path / "base/web.yaml", "--kustomize": tmp_path / "over", "-f": tmp_path / "job.yaml"}
+    for (option, path), expected in zip(ways.items(), ("web", "my-web", "web"), strict=True):
+        target = () if option == "-f" else ("--target", f"{expected}:80")
+        call = await cli("run", option, str(path), *target, "-d")
         assert (call.code, call.stderr.count("created")) == (Code.OK, 1), call.stderr
         job = await host.get(kinds.NESTED_APP_JOB, call.stdout.strip(), namespace)
         app = job["spec"]["app"]
@@ -175,7 +178,7 @@ async def test_what_is_on_the_users_machine_comes_in_a_config_map_of_the_jobs(
     assert missing.code == Code.USAGE
     assert "kubectl kustomize" in missing.stderr
     assert (
-        len([item for item in await host.list(kinds.CONFIG_MAP, namespace) if "manifest.yaml" in (item.get("data") or {})]) == 2
+        len([item for item in await host.list(kinds.CONFIG_MAP, namespace) if "manifest.yaml" in (item.get("data") or {})]) == 3
     )
 
 

@@ -27,10 +27,7 @@ IDLE = {"idleSeconds": 30}
 @pytest.fixture(scope="module")
 async def sleep_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane with what the chart says of the activator, and its EndpointSlice."""
-    async with (
-        plane_running(*ENABLED) as plane,
-        await Api.connect(str(plane.kubeconfig), manager="test") as api,
-    ):
+    async with plane_running(*ENABLED) as plane, await Api.connect(str(plane.kubeconfig), manager="test") as api:
         (made,) = [item for item in await render(*ENABLED) if item["metadata"]["name"] == SLEEPERS]
         await api.apply(kinds.CONFIG_MAP, made)
         await api.apply(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-OF_THE_READER = {"your-values.yaml", "AppDef.json", "job.yaml", "jobs.yaml", "jobs/", "tests/unit/pods/providers/test_mine.py"}
+OF_THE_READER = {"nestor-values.yaml", "AppDef.json", "job.yaml", "jobs.yaml", "jobs/", "tests/unit/pods/providers/test_mine.py"}
 """What readers bring along. An example's folder has all that its README names."""
 
 

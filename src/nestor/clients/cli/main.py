@@ -18,14 +18,18 @@ from nestor.clients.cli.commands import (
     apps,
     bench,
     convert,
+    dev,
     doctor,
     events,
+    init,
+    install,
     life,
     listing,
     logs,
     machines,
     run,
     status,
+    top,
     validate,
 )
 from nestor.clients.cli.session import OUTER, Place
@@ -80,7 +84,7 @@ def nestor(
 JOBS = "Jobs"
 INSIDE = "Inside a job's cluster"
 APPLICATIONS = "Applications and files"
-HELP = "Troubleshooting"
+HELP = "Installation and troubleshooting"
 
 clusters = typer.Typer(no_args_is_help=True, help="Clusters without an application: create one, connect to it, delete it.")
 
@@ -106,6 +110,7 @@ add(JOBS, "status", status.status, "status shop", "status shop --follow --timeou
 add(JOBS, "wait", status.wait, "wait shop", "wait training --for ended --timeout 2h")
 add(JOBS, "events", events.events, "events shop")
 add(JOBS, "logs", logs.logs, "logs shop -f", "logs shop database", "logs shop default/web-0 --tail 20")
+add(JOBS, "top", top.top, "top", "top shop")
 add(JOBS, "open", status.open_page, "open shop", "open shop --print")
 add(JOBS, "suspend", life.suspend, "suspend shop training")
 add(JOBS, "resume", life.resume, "resume shop training")
@@ -121,16 +126,13 @@ add(INSIDE, "exec", access.execute, "exec shop -- kubectl get pods -A", "exec sh
 add(INSIDE, "shell", access.shell, "shell shop")
 add(APPLICATIONS, "apps", apps.apps, "apps", "apps hello-world")
 add(APPLICATIONS, "machines", machines.machines, "machines")
+add(APPLICATIONS, "init", init.init, "init shop", "init shop --chart oci://registry.example.com/shop --target web:80")
+add(APPLICATIONS, "dev", dev.dev, "dev manifests/ --target web:80", "dev overlays/test test-3f9c2")
 add(APPLICATIONS, "convert", convert.convert, "convert AppDef.json --image registry.example.com/shop:1 > job.yaml")
 add(APPLICATIONS, "validate", validate.validate, "validate jobs/ --class batch.yaml", "validate AppDef.json")
 add(HELP, "doctor", doctor.doctor, "doctor", "doctor shop")
+add(HELP, "install", install.install, "install --dry-run", "install --domain apps.example.com --profile Evaluation --yes")
 add(HELP, "bench", bench.bench, "bench --jobs 5")
-
-
-@app.command("version", rich_help_panel=HELP)
-def version() -> None:
-    """Print the version of this command-line tool."""
-    typer.echo(__version__)
 
 
 def main(arguments: list[str]) -> int:

@@ -81,6 +81,14 @@ def with_wishes(job: Object, wishes: Wishes) -> Object:
     return {**job, "metadata": meta, "spec": spec | ({"expose": expose} if expose else {})}
 
 
+def name_templates(job: Object) -> str:
+    """The ConfigMap of its templates; empty if there is none."""
+    found: Any = job["spec"]
+    for key in ("app", "templatesFrom", "configMapRef", "name"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return str(found or "")
+
+
 def is_image(text: str) -> bool:
     """Whether `nestor run TEXT` means an app image: names of the catalog have neither `/` nor `:`."""
     return "/" in text or ":" in text

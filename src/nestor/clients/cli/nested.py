@@ -2,20 +2,21 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
-import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import IO
 
 from nestor.api import names
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.session import Session
+from nestor.clients.cli.session import Session, find_kubectl, list_options
 from nestor.clients.cli.view.facts import describe_cluster
 from nestor.kube import Api, ApiError
 
@@ -42,6 +43,16 @@ async def reachable(session: Session, job: Object) -> AsyncIterator[Object]:
         yield forwarded
 
 
+@contextmanager
+def kubeconfig_file(content: Object) -> Iterator[str]:
+    """A temporary file that only the user can read."""
+    with tempfile.TemporaryDirectory(prefix="nestor-") as folder:  # of mode 0700
+        path = Path(folder) / "kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(content))
+        yield str(path)
+
+
 async def answers(content: Object, *, seconds: float = TRY_SECONDS) -> bool:
     """Whether that API server can be reached from here."""
     try:
@@ -56,18 +67,12 @@ async def answers(content: Object, *, seconds: float = TRY_SECONDS) -> bool:
 @asynccontextmanager
 async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
     """`kubectl port-forward` to the nested API server, for the length of a `with` block. Yields the local port."""
-    kubectl = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if kubectl is None:
-        raise Failure(
-            "the nested cluster's address is not reachable from here, and kubectl, which could open a tunnel, is not installed",
-            Code.NO_ACCESS,
-            hint="install kubectl, or set $KUBECTL",
-        )
+    kubectl = find_kubectl("a tunnel to the nested cluster, whose address is not reachable from here,")
     where = str(status_of(job).get("namespace"))
     cluster = names.cluster_name(job["metadata"]["name"], where)
     command = [
         kubectl,
-        *_kubectl_options(session),
+        *list_options(session.context, "--context"),
         "port-forward",
         "--address=127.0.0.1",
         f"--namespace={where}",
@@ -89,14 +94,6 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
             await process.wait()
-
-
-def _kubectl_options(session: Session) -> list[str]:
-    if session.context.kubeconfig is None:
-        return []
-    # Several files, as $KUBECONFIG lists them, are found by the same variable.
-    is_one = os.pathsep not in session.context.kubeconfig
-    return ([f"--kubeconfig={session.context.kubeconfig}"] if is_one else []) + [f"--context={session.context.name}"]
 
 
 async def _read_port(process: asyncio.subprocess.Process, output: IO[bytes]) -> int:

@@ -39,6 +39,7 @@ def read_seconds(text: str) -> float | None:
 option = functools.partial(typer.Option, show_default=False)
 """One whose default needs no word of its own."""
 argument = functools.partial(typer.Argument, show_default=False)
+optional_job = functools.partial(argument, metavar="[NAME]", autocompletion=completion.complete_job)
 
 Namespace = Annotated[
     str | None,
@@ -83,7 +84,8 @@ File = Annotated[
     option(
         "--file",
         "-f",
-        help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` reads standard input.",
+        help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON), with or without the "
+        "ConfigMap of its templates; `-` reads standard input.",
     ),
 ]
 Templates = Annotated[
@@ -97,7 +99,7 @@ Repo = Annotated[str | None, option("--repo", metavar="URL", help="The chart's r
 ChartVersion = Annotated[str | None, option("--chart-version", help="The chart's version. Default: the latest.")]
 Sets = Annotated[list[str] | None, option("--set", metavar="NAME=VALUE", help="A value of the chart. Can be repeated.")]
 Manifest = Annotated[
-    str | None, option("--manifest", metavar="FILE", help="A manifest: a file, a URL, or `-` for standard input.")
+    str | None, option("--manifest", metavar="FILE", help="A manifest: a file, a folder, a URL, or `-` for standard input.")
 ]
 Kustomize = Annotated[
     str | None, option("--kustomize", metavar="DIR", help="A kustomization. The kubectl on your machine builds it.")

@@ -52,11 +52,6 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]], width
     console.show(table, target=console.out(is_cut=False))
 
 
-def find_widths(*rows: Sequence[str | Text]) -> list[int]:
-    """Those of the columns."""
-    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-
-
 def _without_noise(item: Object) -> Object:
     return {"apiVersion": item.get("apiVersion"), "kind": item.get("kind"), **without_managers(item)}
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import re
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +12,7 @@ from nestor.api.objects import Object, owner_reference
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import base_name
-from nestor.clients.cli.session import Session
+from nestor.clients.cli.session import Session, run_kubectl
 from nestor.kube import ApiError, Forbidden, kinds
 
 FILE = "manifest.yaml"
@@ -94,34 +92,32 @@ def _read_target(text: str) -> Object:
 
 def read_manifest(package: Package) -> str:
     """What is on the user's machine. Raises `Failure`."""
-    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+    from nestor.clients.cli.offline import documents, files  # noqa: PLC0415 - as in `nestor validate`
 
-    text = documents.load(Path(package.manifest or "")) if package.kustomize is None else _build(package.kustomize)
-    items = [item for part in documents.read(text, package.name) for item in documents.list_items(part.content)]
+    if package.kustomize is not None:
+        # By the user's own kubectl: the folder may include others, and remote ones.
+        texts = {package.name: run_kubectl("kustomize", package.kustomize)}
+    else:
+        texts = {str(file): documents.load(file) for file in files.expand([Path(package.manifest or "")])}
+    parts = [part for name, text in texts.items() for part in documents.read(text, name)]
+    if not parts:
+        raise Failure(f"{package.manifest or package.kustomize}: there are no manifests", Code.USAGE)
+    items = [item for part in parts for item in documents.list_items(part.content)]
     if any(isinstance(item, dict) and item.get("kind") == "Secret" for item in items):
         hint = "leave it out and create it with `nestor exec`, or use --chart"
         raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)
-    return text
+    return "\n---\n".join(texts.values())
 
 
-def _build(folder: str) -> str:
-    try:  # by the user's own kubectl: the folder may include others, and remote ones
-        command = [os.environ.get("KUBECTL") or "kubectl", "kustomize", folder]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Failure(f"--kustomize needs kubectl: {error}", Code.USAGE, hint="install kubectl, or set $KUBECTL") from error
-    if ended.returncode:
-        raise Failure(f"kubectl kustomize {folder}: {ended.stderr.strip()}", Code.USAGE)
-    return ended.stdout
+def read_data(package: Package) -> Object:
+    """Of the ConfigMap that holds it."""
+    return {"data": {FILE: read_manifest(package)}}
 
 
-async def create(opened: Session, job: Object, package: Package, make: Callable[[Session, Object], Awaitable[Object]]) -> Object:
-    """`make` the job, with a ConfigMap that it owns if its manifest is on this machine."""
-    if package.is_remote:
-        await _check_internet(opened, job["spec"].get("className"))
-        return await make(opened, job)
-    files = {"generateName": f"{package.name}-", "namespace": opened.namespace}
-    files = (await opened.api.create(kinds.CONFIG_MAP, {"metadata": files, "data": {FILE: read_manifest(package)}}))["metadata"]
+async def create(opened: Session, job: Object, data: Object, make: Callable[[Session, Object], Awaitable[Object]]) -> Object:
+    """`make` the job, with a ConfigMap that it owns, which has its templates. `data`: what is in it."""
+    files = {"generateName": f"{base_name(job['metadata'].get('name') or 'app')}-", "namespace": opened.namespace}
+    files = (await opened.api.create(kinds.CONFIG_MAP, {**data, "metadata": files}))["metadata"]
     app = job["spec"]["app"] | {"templatesFrom": {"configMapRef": {"name": files["name"]}}}
     try:
         made = await make(opened, {**job, "spec": job["spec"] | {"app": app}})
@@ -137,7 +133,7 @@ async def create(opened: Session, job: Object, package: Package, make: Callable[
     return made
 
 
-async def _check_internet(opened: Session, named: str | None) -> None:
+async def check_internet(opened: Session, named: str | None) -> None:
     """Whether steps of the class may fetch anything, if the user may know. Raises `Failure`."""
     with contextlib.suppress(Forbidden):
         classes = {item["metadata"]["name"]: item for item in await opened.api.list(kinds.NESTED_CLASS)}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -79,22 +82,30 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
         yield Session(api, context.namespace, context)
 
 
-async def watch(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
-    """The objects as they are, and again after each change. Close it (`aclosing`). Raises `ApiError`, such as `Forbidden`."""
+@asynccontextmanager
+async def keeping(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
+    """The objects, kept up to date. Raises `ApiError`, such as `Forbidden`."""
     # An informer retries for ever; a missing permission to list is reported here.
     await api.list(kind, namespace, labels=labels, fields=fields)
-    informer, changed = Informer(api, kind, namespace, labels, fields), asyncio.Event()
-    informer.on_change(lambda _: changed.set())
+    informer = Informer(api, kind, namespace, labels, fields)
     task = asyncio.create_task(informer.run())
     try:
         await informer.synced.wait()
+        yield informer
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def watch(api: Api, kind: Kind, namespace: str | None, *, labels: str = "", fields: str = "") -> AsyncGenerator[Informer]:
+    """The objects as they are, and again after each change. Close it (`aclosing`)."""
+    changed = asyncio.Event()
+    async with keeping(api, kind, namespace, labels=labels, fields=fields) as informer:
+        informer.on_change(lambda _: changed.set())
         while True:
             changed.clear()
             yield informer
             await changed.wait()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def watch_one(api: Api, kind: Kind, namespace: str, name: str) -> AsyncGenerator[Object | None]:
@@ -121,21 +132,49 @@ def run(command: Callable[[], int]) -> int:
         return Code.OK
 
 
+def find_kubectl(purpose: str) -> str:
+    """The user's own. Raises `Failure`."""
+    if found := shutil.which(os.environ.get("KUBECTL") or "kubectl"):
+        return found
+    raise Failure(f"{purpose} needs kubectl, which is not installed", Code.USAGE, hint="install kubectl, or set $KUBECTL")
+
+
+def run_kubectl(*words: str, text: str = "", **environment: str) -> str:
+    """What it prints. Raises `Failure` with what it complains about."""
+    command = [find_kubectl(f"`kubectl {words[0]}`"), *words]
+    ended = subprocess.run(command, input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    if ended.returncode:
+        raise Failure(f"kubectl {words[0]}: {ended.stderr.strip()}", Code.USAGE)
+    return ended.stdout
+
+
+def list_options(context: UserContext, flag: str) -> list[str]:
+    """What leads another program to the same cluster; `flag` is its option for contexts."""
+    if context.kubeconfig is None:
+        return []
+    # Several files, as $KUBECONFIG lists them, are found by the same variable.
+    is_one = os.pathsep not in context.kubeconfig
+    return ([f"--kubeconfig={context.kubeconfig}"] if is_one else []) + [f"{flag}={context.name}"]
+
+
 def can_ask() -> bool:
     """Whether the user is there to answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(question: str) -> None:
-    """Ask before data is lost. Raises `Failure` unless the answer is yes."""
-    console.err().print(f"{console.clean(question)} [y/N] ", end="", soft_wrap=True)
+def ask(question: str) -> str:
+    console.err().print(f"{console.clean(question)} ", end="", soft_wrap=True)
     # An event loop's own handler would let a Ctrl-C wait for the answer.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        answer = sys.stdin.readline()
+        return sys.stdin.readline().strip()
     finally:
         signal.signal(signal.SIGINT, handler)
-    if answer.strip().lower() not in ("y", "yes"):
+
+
+def confirm(question: str) -> None:
+    """Ask before anything is lost or changed. Raises `Failure` unless the answer is yes."""
+    if ask(f"{question} [y/N]").lower() not in ("y", "yes"):
         raise Failure("cancelled; nothing was changed")
 
 

@@ -67,6 +67,9 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
     assert "5 timed out" in result.output
 
 
+CHART = "oci://registry.test/web"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -74,7 +77,7 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
         ("run", "shop", "-f", "/does/not/exist"),
         ("run", "shop", "--rm", "--detach"),
         ("run", "shop", "--timeout", "soon"),
-        ("run", "shop", "--chart", "oci://registry.test/web"),
+        ("run", "shop", "--chart", CHART),
         ("run", "--chart", "web", "--manifest", "x.yaml"),
         ("run", "--manifest", "x.yaml", "--set", "a=1"),
         ("run", "--kustomize", ".", "--repo", "https://charts.test"),
@@ -90,6 +93,7 @@ def test_the_overview_names_every_command_and_the_exit_codes() -> None:
         ("logs", "a", "--tail", "-1"),
         ("run", "shop", "--parameter", "x"),
         ("validate", "/does/not/exist"),
+        ("init", "--chart", CHART, "--manifest", "x.yaml"),
         ("convert", "/does/not/exist"),
     ],
 )
@@ -107,7 +111,6 @@ def test_no_connection_is_4_and_says_what_to_do(arguments: tuple[str, ...]) -> N
 
 
 def test_the_version() -> None:
-    assert call("version").stdout == f"{__version__}\n"
     assert call("--version").stdout == f"nestor {__version__}\n"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.clients.cli import output, session
-from nestor.clients.cli.commands import events, listing
+from nestor.clients.cli.commands import events, listing, top
 from nestor.clients.cli.exits import Code
 from nestor.kube import Api, Forbidden, kinds
 from tests.fakes.api import MemoryApi
@@ -116,3 +116,21 @@ async def test_of_jobs_that_are_watched_those_are_printed_that_changed(monkeypat
     assert await printed.get() == (["shop Ready"], False)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("usage", "limits", "cells"),
+    [
+        ({"cpu": "120500u", "memory": "10240Ki"}, {"cpu": "1", "memory": "1Gi"}, ["241m", "2000m", "20Mi", "2048Mi"]),
+        ({"cpu": "950m", "memory": "1000Mi"}, {"cpu": "1", "memory": "1Gi"}, ["1900m", "2000m", "2000Mi", "2048Mi"]),
+        ({"cpu": "950m"}, {"memory": "1Gi"}, ["1900m", "-", "0Mi", "2048Mi"]),
+    ],
+)
+def test_what_a_job_uses_beside_its_limits(usage: Object, limits: Object, cells: list[str]) -> None:
+    def pod(name: str, **more: Any) -> Object:
+        return {"metadata": {"name": name, "namespace": "default"}, **more}
+
+    used = [pod("web", containers=[{"name": "a", "usage": usage}, {"name": "b", "usage": usage}]), pod("gone", containers=[])]
+    pods = [pod("web", spec={"containers": [{"name": name, "resources": {"limits": limits}} for name in "ab"]})]
+    (row,) = top.build_rows("shop", [*pods, pod("new", spec={"containers": []})], used)
+    assert row == ["shop", "default/web", *cells]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.clients.cli import manifests
-from nestor.clients.cli.commands import convert, run
+from nestor.clients.cli.commands import convert, sources
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.offline.check import check_one
@@ -86,7 +86,7 @@ def test_a_job_of_the_catalog() -> None:
         parameters={"a": 1},
         parameters_from="s",
     )
-    assert run.build_job("shop", None, wishes, "0123456789") == {
+    assert sources.build_job("shop", None, wishes, "0123456789")[0] == {
         "apiVersion": "nestor.dev/v1alpha1",
         "kind": "NestedAppJob",
         "metadata": {"name": "shop-01234"},
@@ -104,7 +104,7 @@ def test_a_job_of_the_catalog() -> None:
 
 
 def test_a_job_of_an_image() -> None:
-    made = run.build_job("registry.test/shop:1", None, Wishes(name="mine"), "0123456789")
+    made, _ = sources.build_job("registry.test/shop:1", None, Wishes(name="mine"), "0123456789")
     assert made["metadata"] == {"name": "mine"}
     assert made["spec"] == {"app": {"image": "registry.test/shop:1"}}
 
@@ -112,10 +112,10 @@ def test_a_job_of_an_image() -> None:
 def test_a_job_of_a_file_with_an_appdef(tmp_path: Path) -> None:
     file = tmp_path / "AppDef.json"
     file.write_text(json.dumps(APPDEF))
-    made = run.build_job("registry.test/x:1", file, Wishes(), "0123456789")
+    made, _ = sources.build_job("registry.test/x:1", file, Wishes(), "0123456789")
     assert made["metadata"] == {"name": "shop-01234"}
     assert made["spec"] == {"app": {"image": "registry.test/x:1", "appDef": APPDEF}}
-    made = run.build_job(None, file, Wishes(config_map="files"), "0123456789")
+    made, _ = sources.build_job(None, file, Wishes(config_map="files"), "0123456789")
     assert made["spec"] == {"app": {"templatesFrom": {"configMapRef": {"name": "files"}}, "appDef": APPDEF}}
 
 
@@ -134,14 +134,14 @@ def test_what_does_not_go_together(what: str | None, content: Any, wishes: Wishe
     file = tmp_path / "file.json"
     file.write_text(json.dumps(content))
     with pytest.raises(Failure) as caught:
-        run.build_job(what, file if content else None, wishes, "0")
+        sources.build_job(what, file if content else None, wishes, "0")
     assert caught.value.code == Code.USAGE
 
 
 def test_a_job_of_a_file_with_a_job_keeps_what_is_not_overridden(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job({"appRef": {"name": "a"}, "parameters": {"x": 1, "y": 2}, "expose": {"host": "a.test"}})))
-    made = run.build_job(None, file, Wishes(name="mine", parameters={"y": 3}, all_targets=True), "0")
+    made, _ = sources.build_job(None, file, Wishes(name="mine", parameters={"y": 3}, all_targets=True), "0")
     assert made["metadata"]["name"] == "mine"
     assert made["spec"] == {
         "appRef": {"name": "a"},
@@ -166,7 +166,7 @@ def test_files_that_are_neither(text: str, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(text)
     with pytest.raises(Failure) as caught:
-        run.build_job(None, file, Wishes(), "0")
+        sources.build_job(None, file, Wishes(), "0")
     assert caught.value.code == Code.USAGE
 
 
@@ -197,23 +197,3 @@ def test_an_appdef_is_kept_to_the_letter(kind: convert.KindOption) -> None:
     kept = (made["spec"].get("app") or made["spec"])["appDef"]
     assert json.dumps(kept) == json.dumps(appdef)
     assert not check_one(made).faults
-
-
-@pytest.mark.parametrize(
-    ("wishes", "step", "count"),
-    [
-        (Wishes(), {"path": "a.yml"}, 1),
-        (Wishes(image="x"), {"path": "a.yml"}, 0),
-        (Wishes(config_map="x"), {"path": "a.yml"}, 0),
-        (Wishes(), {"path": "https://a.test/a.yml", "format": "url"}, 0),
-        (Wishes(), {"cmd": "aGk="}, 0),
-    ],
-)
-def test_advice_about_files_that_are_nowhere(wishes: Wishes, step: dict[str, Any], count: int) -> None:
-    made = convert.build({"commands": {"Start": {"nested_kubernetes": {"templates": [step]}}}}, convert.KindOption.JOB, wishes)
-    assert len(convert.advise(made, "")) == count
-
-
-def test_advice_about_objects_that_are_too_big() -> None:
-    made = convert.build(APPDEF, convert.KindOption.JOB, Wishes(image="x"))
-    assert "1953 KiB" in convert.advise(made, "x" * 2_000_000)[0]

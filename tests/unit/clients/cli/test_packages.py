@@ -7,10 +7,12 @@ import pytest
 
 from nestor.api.objects import Object
 from nestor.clients.cli import manifests
+from nestor.clients.cli.commands import sources
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.offline.check import check_one
 from nestor.clients.cli.packages import Package, build_appdef, read_manifest
+from tests.unit.clients.cli.test_commands import call
 
 CHART, REPO = "oci://registry.test/charts/web", "https://charts.test"
 URL = "https://example.test/v1/install.yaml"
@@ -99,3 +101,41 @@ def test_a_manifest_with_secrets_is_not_for_a_config_map(tmp_path: Path, text: s
         return
     with pytest.raises(Failure, match="has a Secret"):
         read_manifest(Package(manifest=str(path)))
+
+
+@pytest.mark.parametrize(
+    ("options", "step", "value"),
+    [
+        ((), {"name": "web", **LOCAL, "render": True}, "Hello"),
+        (("--chart", CHART, "--target", "a:1"), {"name": "web", "type": "helm", "chart": CHART}, None),
+        (("--manifest", URL), {"name": "install", **LOCAL, "format": "url", "path": URL}, None),
+        (("--manifest", "own.yaml"), {"name": "own", **LOCAL}, None),
+    ],
+)
+def test_a_job_to_begin_with(
+    options: tuple[str, ...], step: Object, value: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.yaml").write_text("kind: ConfigMap\n")
+    file = Path("Shop/job.yaml")
+    assert call("init", "Shop", *options).exit_code == Code.OK
+    assert "✓ Shop/job.yaml" in call("validate", str(file)).stdout
+    job, data = sources.build_job(None, file, manifests.Wishes(), "0")
+    nested = job["spec"]["app"]["appDef"]["commands"]["Run"]
+    assert (job["metadata"]["name"], nested["nested_kubernetes"]["templates"]) == (step["name"] if options else "shop", [step])
+    assert nested["parameters"].get("GREETING", {}).get("value") == value
+    assert (data is None) == ("://" in step.get("chart", "") + step.get("path", ""))
+    text = file.read_text()
+    assert "# Services to expose" in text
+    again = call("init", "Shop")
+    assert (again.exit_code, file.read_text()) == (Code.FAILED, text)
+    assert "Shop/job.yaml cannot be written: File exists" in again.stderr
+
+
+@pytest.mark.parametrize("beside", ["kind: Secret", "kind: ConfigMap\nmetadata: {name: other}", "a"])
+def test_beside_a_job_there_are_only_its_templates(beside: str, tmp_path: Path) -> None:
+    call("init", str(tmp_path))
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{file.read_text()}---\n{beside}\n")
+    with pytest.raises(Failure, match="nothing else"):
+        sources.build_job(None, file, manifests.Wishes(), "0")

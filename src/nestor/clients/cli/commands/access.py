@@ -1,7 +1,6 @@
 """`nestor kubeconfig | exec | shell`: into a job's nested cluster."""
 
 import asyncio
-import json
 import os
 import signal
 import tempfile
@@ -52,8 +51,8 @@ async def kubeconfig(
         is_reachable = await nested.answers(content)
         chosen = kubeconfigs.renamed(content, context_name or kubeconfigs.context_name(job))
     if merge:
-        path = _own_file(place)
-        _merge_into(path, chosen, use=use)
+        mine = place.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        path = _merge_into(Path(mine.split(os.pathsep)[0]), chosen, use=use)
         console.tell(f"context '{chosen['current-context']}' added to {path}", mark="good")
         if not use:
             console.tell(f"  kubectl --context {chosen['current-context']} get pods -A")
@@ -69,14 +68,9 @@ async def kubeconfig(
     return Code.OK
 
 
-def _own_file(place: Place) -> Path:
-    chosen = place.kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube/config")
-    return Path(chosen.split(os.pathsep)[0]).expanduser()
-
-
-def _merge_into(path: Path, nested_config: Object, *, use: bool) -> None:
-    """Write a file beside it and move that into place, so that readers see either the old content or the new."""
-    path = path.resolve()
+def _merge_into(path: Path, nested_config: Object, *, use: bool) -> Path:
+    """To the user's own file: one beside it is moved into place, so that readers see either the old content or the new."""
+    path = path.expanduser().resolve()
     try:
         # Not `safe_load`: it makes dates of timestamps, and these would be written back in another form.
         mine = yaml.load(path.read_text(), Loader=Loader) if path.exists() else {}  # noqa: S506 - a safe one
@@ -86,6 +80,7 @@ def _merge_into(path: Path, nested_config: Object, *, use: bool) -> None:
         raise Failure(f"{path} is not a kubeconfig")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(path, dump_yaml(kubeconfigs.merged(mine or {}, nested_config, use=use)))
+    return path
 
 
 def write_private(path: Path, text: str) -> None:
@@ -129,14 +124,11 @@ async def _execute(place: Place, name: str, command: list[str], *, is_shell: boo
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         async with nested.reachable(opened, job) as content:
-            with tempfile.TemporaryDirectory(prefix="nestor-") as folder:  # of mode 0700
-                path = Path(folder) / "kubeconfig"
-                path.touch(mode=0o600)
-                path.write_text(json.dumps(content))
+            with nested.kubeconfig_file(content) as file:
                 if is_shell:
                     console.tell(f"kubectl now uses the cluster of job '{name}'; type `exit` to leave", mark="good")
                 where = f"{job['metadata']['namespace']}/{name}"
-                return await _run_child(command, {**os.environ, "KUBECONFIG": str(path), "NESTOR_JOB": where})
+                return await _run_child(command, {**os.environ, "KUBECONFIG": file, "NESTOR_JOB": where})
 
 
 async def _run_child(command: list[str], environment: dict[str, str]) -> int:

@@ -1,5 +1,7 @@
 """`nestor convert`: an AppDef becomes a NestedAppJob or a NestedApp, the AppDef itself untouched."""
 
+import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +14,7 @@ from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Document
 from nestor.clients.cli.output import dump_yaml
 
-SIZE_LIMIT = 1_000_000
-"""An API server stores objects of at most 1.5 MiB, and clients that apply them keep a copy inside."""
+_FILE = re.compile(r'"path": "(?!/|https?://)')
 
 
 class KindOption(StrEnum):
@@ -62,7 +63,10 @@ def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> in
     if result.faults:
         raise Failure(f"{file}: the cluster would reject it:\n" + "\n".join(f"  {fault}" for fault in result.faults))
     text = output.to_json(made) if form is Document.JSON else dump_yaml(made)
-    for warning in [*result.warnings, *advise(made, text)]:
+    app = made["spec"].get("app") or made["spec"]
+    if not app.keys() & {"image", "templatesFrom"} and _FILE.search(json.dumps(app["appDef"])):
+        result.warnings.append("its steps refer to files, but no image or ConfigMap holds them: specify --image or --templates")
+    for warning in result.warnings:
         console.tell(warning, mark="warn")
     output.write(text)
     return Code.OK
@@ -73,24 +77,3 @@ def build(appdef: dict[str, Any], kind: KindOption, wishes: Wishes) -> dict[str,
     if kind is KindOption.APP:
         return manifests.build_catalog_entry(wishes, appdef, name)
     return manifests.build_job(wishes, appdef=appdef, name=name)
-
-
-def advise(made: dict[str, Any], text: str) -> list[str]:
-    """What the cluster accepts although it will not work. Pure."""
-    found = []
-    app = made["spec"].get("app") or made["spec"]
-    if "image" not in app and "templatesFrom" not in app and needs_files(app["appDef"]):
-        found.append("its steps refer to files, but no image or ConfigMap holds them: specify --image or --templates")
-    if len(text) > SIZE_LIMIT:
-        found.append(f"it is {len(text) // 1024} KiB, which may be too large for an API server: remove the icon's `image.data`")
-    return found
-
-
-def needs_files(appdef: dict[str, Any]) -> bool:
-    for command in appdef["commands"].values():
-        nested = command.get("nested_kubernetes") or command.get("nestedkubernetes") if isinstance(command, dict) else None
-        steps = nested.get("templates") if isinstance(nested, dict) else None
-        for step in steps if isinstance(steps, list) else ():
-            if isinstance(step, dict) and step.get("path") and step.get("format") != "url":
-                return True
-    return False

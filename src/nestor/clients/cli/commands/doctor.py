@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.padding import Padding
 from rich.text import Text
 
-from nestor.clients.cli import completion, console, options, output, session
+from nestor.clients.cli import console, options, output, session
 from nestor.clients.cli.exits import Code
 from nestor.clients.cli.options import Document
 from nestor.clients.cli.output import dump_yaml
@@ -17,18 +17,11 @@ from nestor.clients.cli.session import Place
 if TYPE_CHECKING:
     from nestor.clients.cli.diagnosis.installation import Finding
 
-NameArgument = Annotated[
-    str | None,
-    options.argument(
-        metavar="[NAME]", help="A job to check in addition to the installation.", autocompletion=completion.complete_job
-    ),
-]
-
 
 @options.acting
 async def doctor(
     place: Place,
-    name: NameArgument = None,
+    name: Annotated[str | None, options.optional_job(help="A job to check in addition to the installation.")] = None,
     form: Annotated[Document | None, options.option("--output", "-o", help="Output format.")] = None,
 ) -> int:
     """Find out what is wrong with the installation, or with a job, and what to do about it.

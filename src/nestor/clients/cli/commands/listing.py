@@ -61,7 +61,7 @@ async def watch_jobs(api: Api, where: str | None, selector: str, *, wide: bool) 
             fresh = [row for key, row in zip(keys, rows, strict=True) if key not in told]
             if fresh:
                 output.print_table(head, fresh, widths)
-                told, widths = set(keys), output.find_widths(head, *rows)
+                told, widths = set(keys), [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     raise AssertionError("a watch ends only by an exception")
 
 
@@ -83,9 +83,9 @@ def build_rows(
             times.age(meta.get("creationTimestamp"), now),
         ]
         if wide:
-            ready = condition(job, "Ready") or {}
+            ready, steps = condition(job, "Ready") or {}, status.get("steps") or []
             row += [
-                count_steps(status),
+                f"{sum(step.get('state') == 'Succeeded' for step in steps)}/{len(steps)}" if steps else "",
                 str(status.get("command") or job["spec"].get("command") or ""),
                 describe_app(job["spec"]),
                 pick_line(str(ready.get("message") or "")),
@@ -93,9 +93,3 @@ def build_rows(
             ]
         rows.append(row)
     return head, rows
-
-
-def count_steps(status: Object) -> str:
-    """How many steps are done, as `2/4`."""
-    steps = status.get("steps") or []
-    return f"{sum(step.get('state') == 'Succeeded' for step in steps)}/{len(steps)}" if steps else ""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +12,10 @@ import typer
 from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.clients.cli import console, manifests, options, output, packages, session
+from nestor.clients.cli.commands import sources
 from nestor.clients.cli.commands.life import wait_until_gone
 from nestor.clients.cli.commands.status import follow_to_end
-from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.exits import Code
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Output
 from nestor.clients.cli.packages import Package
@@ -73,10 +74,12 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     )
     manner, random = Manner(detach, remove, timeout, form), secrets.token_hex(8)
     if what is not None or file is not None:
-        return await run_job(place, build_job(what, file, wishes, random), manner)
+        job, data = sources.build_job(what, file, wishes, random)
+        return await run_job(place, job, manner, data)
     ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
     job = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=package.name + ending)
-    return await run_job(place, job, manner, package)
+    data = None if package.is_remote else packages.read_data(package)
+    return await run_job(place, job, manner, data, package)
 
 
 def _check_source(what: str | None, file: Path | None, templates: str | None, package: Package) -> None:
@@ -101,13 +104,15 @@ class Manner:
     form: Output | None
 
 
-async def run_job(place: Place, job: Object, manner: Manner, package: Package | None = None) -> int:
-    """Create the job, of a package or with an application of its own, and follow it; the exit code."""
+async def run_job(place: Place, job: Object, manner: Manner, data: Object | None = None, package: Package | None = None) -> int:
+    """Create the job and follow it; the exit code. `data`: of the ConfigMap that it needs."""
     async with session.opened(place) as connected:
         asked = place.merged(session.OUTER.get()).namespace
         target = asked or job["metadata"].get("namespace") or connected.namespace
         opened = Session(connected.api, target, connected.context)
-        made = await (packages.create(opened, job, package, _create) if package else _create(opened, job))
+        if package and package.is_remote:
+            await packages.check_internet(opened, job["spec"].get("className"))
+        made = await (packages.create(opened, job, data, create_job) if data else create_job(opened, job))
         if manner.detach:
             if manner.form is None:
                 output.write(made["metadata"]["name"] + "\n")
@@ -118,9 +123,7 @@ async def run_job(place: Place, job: Object, manner: Manner, package: Package | 
             return await follow_to_end(opened, made, manner.timeout, manner.form, until_finished=manner.remove)
         except asyncio.CancelledError:
             if not manner.remove:
-                console.tell(f"\njob '{made['metadata']['name']}' keeps running")
-                console.tell(f"  nestor status {address(made)} --follow   follow it again")
-                console.tell(f"  nestor delete {address(made)}            delete it")
+                tell_kept(made)
             raise
         finally:
             if manner.remove:  # Even after an interrupt: the clean-up was requested.
@@ -129,7 +132,14 @@ async def run_job(place: Place, job: Object, manner: Manner, package: Package | 
                 await wait_until_gone(opened, [made], None)
 
 
-async def _create(opened: Session, job: Object) -> Object:
+def tell_kept(job: Object) -> None:
+    """After Ctrl-C."""
+    console.tell(f"\njob '{job['metadata']['name']}' keeps running")
+    console.tell(f"  nestor status {address(job)} --follow   follow it again")
+    console.tell(f"  nestor delete {address(job)}            delete it")
+
+
+async def create_job(opened: Session, job: Object) -> Object:
     """Create the job, but first check that its application is in the catalog: the operator would only refuse it later."""
     if "appRef" in job["spec"]:
         with contextlib.suppress(Forbidden):
@@ -141,47 +151,6 @@ async def _create(opened: Session, job: Object) -> Object:
     made = await opened.api.create(kinds.NESTED_APP_JOB, body)
     console.tell(f"job '{made['metadata']['name']}' created in namespace '{opened.namespace}'", mark="good")
     return made
-
-
-def build_job(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:
-    """The job; `random` ends the names of those that are given none. Raises `Failure`."""
-    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
-    is_image = what is not None and manifests.is_image(what)
-    if is_image:
-        wishes = replace(wishes, image=what)
-    if file is not None:
-        return _build_from_file(file, wishes, ending, is_app=what is not None and not is_image)
-    if wishes.config_map:
-        raise Failure("--templates needs an AppDef: specify one with -f", Code.USAGE)
-    assert what is not None
-    return manifests.build_job(wishes, app=None if is_image else what, name=manifests.base_name(what) + ending)
-
-
-def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -> Object:
-    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
-
-    found = documents.read_one(file)
-    if found.get("kind") == "NestedAppJob":
-        if is_app or wishes.image or wishes.config_map:
-            raise Failure(f"{file} is a complete job: omit the application, image and --templates", Code.USAGE)
-        if not _has_form(found):
-            raise Failure(
-                f"{file}: its `metadata` or `spec` is malformed", Code.USAGE, hint=f"`nestor validate {file}` tells more"
-            )
-        return manifests.with_wishes(found, wishes)
-    if found.get("kind") or not isinstance(found.get("commands"), dict):
-        raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
-    if is_app or (wishes.image and wishes.config_map):
-        raise Failure("an AppDef is run with either an image or --templates", Code.USAGE)
-    name = manifests.base_name(str(found.get("name") or "app")) + ending
-    return manifests.build_job(wishes, appdef=found, name=name)
-
-
-def _has_form(job: Object) -> bool:
-    """Whether options can be added to it."""
-    spec = job.get("spec")
-    parts = [job.get("metadata"), spec, *(spec.get(key) or {} for key in ("parameters", "expose") if isinstance(spec, dict))]
-    return all(isinstance(part, dict) for part in parts)
 
 
 @options.acting

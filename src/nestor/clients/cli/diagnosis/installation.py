@@ -14,10 +14,12 @@ from nestor.clients.cli.diagnosis.facts import Installation
 from nestor.clients.cli.view.facts import describe_trouble
 
 Level = Literal["good", "warn", "bad"]
-INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
+INSTALL = "install Nestor: nestor install"
 UPDATE_CRDS = f"apply the new definitions: {UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
+ENFORCING = {"antrea-agent", "calico-node", "cilium", "kube-router", "ovnkube-node", "weave-net"}
+"""DaemonSets of network plugins that enforce NetworkPolicies. Others may as well."""
 MANY_JOBS = 500
 """Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
@@ -35,11 +37,11 @@ good, warn, bad = partial(Finding, "good"), partial(Finding, "warn"), partial(Fi
 
 
 def judge(facts: Installation) -> list[Finding]:
-    parts = (_judge_server, _judge_resources, _judge_operator, _judge_classes, _judge_rights)
+    parts = (judge_server, _judge_resources, _judge_operator, _judge_classes, _judge_rights)
     return [finding for part in parts for finding in part(facts)]
 
 
-def _judge_server(facts: Installation) -> Iterator[Finding]:
+def judge_server(facts: Installation) -> Iterator[Finding]:
     numbers = tuple(int(part) for part in facts.version.lstrip("v").split(".")[:2] if part.isdigit())
     if len(numbers) == 2 and numbers < OLDEST_VERSION:
         needed = "Nestor needs 1.33 or later"
@@ -155,7 +157,7 @@ def _describe_class(item: Object) -> str:
 def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
     yield from _judge_walls(name, item)
-    yield from _judge_ingress(name, expose, facts)
+    yield from judge_ingress(name, expose, facts)
     yield from _judge_storage(name, item, facts)
     if not expose.get("domain"):
         who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
@@ -192,7 +194,16 @@ def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
         yield warn(f"class '{name}': {said}", reason.advice)
 
 
-def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
+def judge_network(facts: Installation) -> Finding:
+    """Before Nestor can probe it: by the plugin's DaemonSet."""
+    names = {item["metadata"]["name"] for item in facts.daemon_sets or ()}
+    if found := sorted(names & ENFORCING):
+        return good(f"network plugin {found[0]} enforces NetworkPolicies")
+    advice = "`kubectl get nclass` shows it three minutes after the installation"
+    return warn("cannot tell whether the network plugin enforces NetworkPolicies, which keep jobs apart", advice)
+
+
+def judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
     has_urls = expose.get("domain") or expose.get("allowedHosts")
     if facts.ingress_classes is None or expose.get("gateway") or not has_urls:
         return

@@ -84,7 +84,11 @@ def read(text: str, name: str) -> Iterator[Document]:
 
 def read_one(file: Path) -> dict[str, Any]:
     """The one document of a file. Raises `Failure`."""
-    found = [document.content for document in read(load(file), str(file))]
+    return pick_one(file, [document.content for document in read(load(file), str(file))])
+
+
+def pick_one(file: Path, found: list[Any]) -> dict[str, Any]:
+    """Raises `Failure` unless there is one."""
     if len(found) != 1 or not isinstance(found[0], dict):
         raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
     return found[0]

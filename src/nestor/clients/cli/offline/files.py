@@ -93,6 +93,11 @@ def find_reason(file: Path, text: str) -> str:
 
 
 def list_patches(folder: Path) -> set[Path]:
+    return list_named(folder, ("patches", "patchesStrategicMerge", "patchesJson6902"))
+
+
+def list_named(folder: Path, fields: Iterable[str]) -> set[Path]:
+    """What these fields of the folder's kustomization name, if it has one that can be read."""
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
     if file is None:
         return set()
@@ -100,18 +105,16 @@ def list_patches(folder: Path) -> set[Path]:
         found = list(documents.read(documents.load(file), str(file)))
     except Failure:
         return set()
-    return {Path(os.path.normpath(folder / name)) for document in found for name in _name_patches(document.content)}
+    names = (name for document in found for field in fields for name in _name_files(document.content, field))
+    return {Path(os.path.normpath(folder / name)) for name in names}
 
 
-def _name_patches(content: Any) -> Iterator[str]:
-    if not isinstance(content, dict):
-        return
-    for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
-        items = content.get(field)
-        for item in items if isinstance(items, list) else ():
-            name = item.get("path") if isinstance(item, dict) else item
-            if isinstance(name, str):
-                yield name
+def _name_files(content: Any, field: str) -> Iterator[str]:
+    items = content.get(field) if isinstance(content, dict) else None
+    for item in items if isinstance(items, list) else ():
+        name = item.get("path") if isinstance(item, dict) else item
+        if isinstance(name, str):
+            yield name
 
 
 def _show(path: Path) -> str:
