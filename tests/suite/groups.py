@@ -33,7 +33,7 @@ GROUPS = {
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
             *(f"src/nestor/{name}/" for name in ("kube", "cluster")),
             "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
-            "src/nestor/operator/guests/retained/", "src/nestor/operator/guests/pool/",
+            "src/nestor/operator/guests/retained/", "src/nestor/operator/guests/pool/", "src/nestor/operator/guests/sleep/",
         ),
         (
             *(f"tests/e2e/test_{name}.py" for name in ("job_life", "burst", "deletion", "faults", "nodes", "pool")),

@@ -129,6 +129,8 @@ SELDOM: Rights = {
     "networkpolicies.networking.k8s.io": {"delete"},
     # Where a class names a Gateway.
     "httproutes.gateway.networking.k8s.io": {"create", "patch", "delete"},
+    # For jobs that are asleep.
+    "endpointslices.discovery.k8s.io": {"create", "patch", "delete"},
     # Not before a shape has been gone for a minute.
     "pods/eviction": {"create"},
     # Only where the chart names a Lease; `get` and `update` are of that one alone.
