@@ -180,7 +180,7 @@ async def test_a_job_that_nobody_uses_sleeps_and_a_request_wakes_it(
         await apply(api, documents)
         url = (await job_with(api, "sleepy", namespace, conditions.READY, "True"))["status"]["url"]
         assert "Hello" in await web.page(url)
-        asleep = await job_with(api, "sleepy", namespace, conditions.READY, "False", conditions.ASLEEP)
+        asleep = await job_with(api, "sleepy", namespace, conditions.READY, "False", conditions.SUSPENDED)
         where = asleep["status"]["namespace"]
         await wait_for_none(api, kinds.POD, where, labels=labels.selector(component=labels.COMPONENT_APP))
         if data == "volume":

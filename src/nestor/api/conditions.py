@@ -116,7 +116,6 @@ TOO_MANY_JOBS = _admin(
     "TooManyJobs", "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`"
 )
 QUEUED = Reason("Queued", "wait: the message says for what; an admin can raise the limits of the class's `queue`")
-ASLEEP = Reason("Asleep", "open one of its URLs, or wake it with `nestor resume`")
 WAITS = (QUEUED, TOO_MANY_JOBS)
 """Reasons of a job that waits for others."""
 QUEUE_UNBOUNDED = _admin(
@@ -253,7 +252,6 @@ TERMINATING = Reason("Terminating")
 # Succeeded, and Ready of a job that is suspended or has ended
 RUNNING = Reason("Running", activity="busy")
 SUSPENDED = Reason("Suspended", "resume it with `nestor resume`")
-AT_REST = (SUSPENDED, ASLEEP)
 RESUMING = Reason("Resuming")
 SERVER_STOPPED = Reason("ServerStopped")
 RESTARTING = Reason("Restarting", activity="retry")

@@ -73,6 +73,8 @@ class QueueStatus(Model):
 class SleepStatus(Model):
     """A job that is asleep, or waking."""
 
+    state: Literal["Asleep", "Waking"] = Field(description="`Asleep`, or `Waking` until the job is ready again.")
+
     since: str = Field(description="When it was put to sleep (RFC 3339).", max_length=64)
     wake: str = Field(
         "", description="What its annotation `nestor.dev/wake` said then. Another value wakes it.", max_length=262144

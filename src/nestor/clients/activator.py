@@ -3,15 +3,17 @@
 It is in the path only meanwhile. It knows which hosts are asleep, and may say which of them are called, and nothing else.
 """
 
-import argparse
 import asyncio
+import contextlib
 import logging
 import os
+from collections import Counter
 
 from aiohttp import web
 
 from nestor.api.contracts.activator import CALLED, HEALTH_PORT, PORT, SLEEPERS
-from nestor.kube import Api, Informer, kinds
+from nestor.api.objects import Object
+from nestor.kube import Api, ApiError, Conflict, Informer, kinds
 from nestor.kube.process import run_until_signal, set_up_log
 from nestor.kube.serving.pages import Pages
 
@@ -20,8 +22,10 @@ PATIENCE_SECONDS = 50.0
 """For a job to come up: proxies give up after 60 s."""
 PAUSE_SECONDS = 1.0
 """Until whoever leads to the job has heard that it is up: a browser would spend its twenty redirects in the meantime."""
-MOST = 1000
-"""Requests that wait at a time."""
+READ_BYTES = 4096
+"""Of a body that nobody reads, while its request waits."""
+MOST, SHARE = 400, 50
+"""Requests that wait at a time, in all and for one host."""
 log = logging.getLogger(__name__)
 
 
@@ -33,7 +37,7 @@ class Activator:
         self.sleepers = Informer(api, kinds.CONFIG_MAP, namespace, fields=f"metadata.name={SLEEPERS}")
         self.sleepers.on_change(lambda _: self._renew())
         self._news = asyncio.Event()
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()
 
     def _renew(self) -> None:
         self._news.set()
@@ -41,31 +45,48 @@ class Activator:
 
     def _find(self, host: str) -> str | None:
         """The job at that host, if it is asleep."""
-        found = self.sleepers.get(SLEEPERS, self._namespace) or {}
-        return (found.get("data") or {}).get(host)
+        return (self._sleepers.get("data") or {}).get(host)
+
+    @property
+    def _sleepers(self) -> Object:
+        return self.sleepers.get(SLEEPERS, self._namespace) or {}
 
     async def answer(self, request: web.Request) -> web.Response:
-        if self._waiting >= MOST:
-            return refuse("Too many requests wait for applications to wake.")
-        self._waiting += 1
+        host = request.host.partition(":")[0].lower()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._wake(request.host.partition(":")[0].lower())
+            await self._call(host)
+            if self._waiting[host] >= SHARE or self._waiting.total() >= MOST:
+                return refuse("Too many requests wait for the application to start.")
+            self._waiting[host] += 1
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._wait(host)
+            finally:
+                self._waiting -= Counter([host])
         except TimeoutError:
             return refuse("The application is still starting.")
-        finally:
-            self._waiting -= 1
+        except ApiError as error:
+            log.warning("%s cannot be woken: %s", host, error)
+            return refuse("The application cannot be started at the moment.")
         await asyncio.sleep(PAUSE_SECONDS)
         return web.Response(status=307, headers={"Location": find_location(request.raw_path), "Cache-Control": "no-store"})
 
-    async def _wake(self, host: str) -> None:
+    async def _wait(self, host: str) -> None:
         """Until the job at that host is up."""
-        while (job := self._find(host)) is not None:
+        while self._find(host) is not None:
             news = self._news
-            if not job.endswith(CALLED):
-                log.info("%s is called", host)
-                await self._api.patch(kinds.CONFIG_MAP, SLEEPERS, self._namespace, {"data": {host: job + CALLED}})
+            await self._call(host)
             await news.wait()
+
+    async def _call(self, host: str) -> None:
+        """Have the job at that host woken, if it is asleep. With a version: one that is awake by now must not be called again."""
+        if (job := self._find(host)) is None or job.endswith(CALLED):
+            return
+        version = self._sleepers["metadata"]["resourceVersion"]
+        body = {"metadata": {"resourceVersion": version}, "data": {host: job + CALLED}}
+        with contextlib.suppress(Conflict):  # the next word of it tells what is true
+            self.sleepers.put(await self._api.patch(kinds.CONFIG_MAP, SLEEPERS, self._namespace, body))
+            log.info("%s is called", host)
 
 
 def find_location(path: str) -> str:
@@ -90,7 +111,7 @@ def build_app(activator: Activator) -> web.Application:
 async def run(namespace: str) -> None:
     async with await Api.connect(None, manager=MANAGER) as api:
         activator = Activator(api, namespace)
-        runner = web.AppRunner(build_app(activator), access_log=None)
+        runner = web.AppRunner(build_app(activator), access_log=None, handler_cancellation=True, read_bufsize=READ_BYTES)
         await runner.setup()
         try:
             await web.TCPSite(runner, port=PORT).start()
@@ -102,9 +123,8 @@ async def run(namespace: str) -> None:
             await runner.cleanup()
 
 
-def main(arguments: list[str]) -> int:
+def main(_: list[str]) -> int:
     """Serve until a signal comes. Returns 1 if that fails."""
-    argparse.ArgumentParser(prog="nestor activator", description=__doc__).parse_args(arguments)
     set_up_log()
     try:
         asyncio.run(run_until_signal(run(os.environ["POD_NAMESPACE"])))

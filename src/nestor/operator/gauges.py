@@ -29,8 +29,6 @@ def find_state(job: Object) -> State:
         return "Succeeded" if succeeded.get("status") == "True" else "Failed"
     if admitted.get("reason") in conditions.WAITS:
         return "Queued"
-    if admitted.get("reason") == conditions.ASLEEP:
-        return "Suspended"
     if admitted.get("status") == "False" and not status.get("startTime"):
         return "Refused"
     if status.get("suspendTime"):

@@ -71,7 +71,7 @@ async def fall_asleep(api: Api, name: str, namespace: str, **spec: Any) -> tuple
     old = [item | {"lastTransitionTime": LONG_AGO} for item in ready["status"]["conditions"]]
     await api.patch(kinds.NESTED_APP_JOB, name, namespace, {"status": {"conditions": old}}, subresource="status")
     await tell(api, name, where, idleSince=LONG_AGO)
-    return await job_with(api, name, namespace, conditions.READY, "False", conditions.ASLEEP), where
+    return await job_with(api, name, namespace, conditions.READY, "False", conditions.SUSPENDED), where
 
 
 async def hosts(api: Api) -> dict[str, str]:
@@ -81,7 +81,7 @@ async def hosts(api: Api) -> dict[str, str]:
 async def test_an_idle_job_sleeps_and_wakes_by_a_request(operator: Operator, api: Api, namespace: str) -> None:
     job, where = await fall_asleep(api, "dozy", namespace, **IDLE)
     host, service = f"dozy-{namespace}.jobs.test", names.host_name("web", "default")
-    assert "a request to one of its URLs wakes it" in message_of(job, conditions.READY)
+    assert message_of(job, conditions.READY).startswith("asleep until a request to one of its URLs arrives: its pods are")
     assert await hosts(api) == {host: f"{namespace}/dozy"}
     await until_stopped(api, "dozy", where)
     (made,) = await api.list(kinds.ENDPOINT_SLICE, where, labels=f"{labels.PURPOSE}=activator")
@@ -95,6 +95,7 @@ async def test_an_idle_job_sleeps_and_wakes_by_a_request(operator: Operator, api
     await until_stopped(api, "dozy", where, is_stopped=False)
     await operator.heard(api)
     assert host in await hosts(api)  # until its pods answer
+    (made,) = await api.list(kinds.ENDPOINT_SLICE, where, labels=f"{labels.PURPOSE}=activator")
 
     await tell(api, "dozy", where, suspended=False)
     await be_target(api, where, job)
@@ -156,4 +157,7 @@ async def test_the_activator_holds_a_request_until_its_job_is_up(sleep_plane: ap
         watching.cancel()
         with pytest.raises(Forbidden):
             await own.list(kinds.CONFIG_MAP, OWN)
+        for body in ({"immutable": True}, {"metadata": {"labels": {"dashboard": "1"}}}, {"data": {"a.test": "team/a"}}):
+            with pytest.raises(Forbidden, match="and nothing else"):
+                await own.patch(kinds.CONFIG_MAP, SLEEPERS, OWN, body)
     await api.patch(kinds.CONFIG_MAP, SLEEPERS, OWN, {"data": None})

@@ -7,13 +7,13 @@ the API server knows only the classes of the moment.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from nestor.api import conditions, data
+from nestor.api import conditions, data, labels
 from nestor.api.allowances import JobStorage, Storage
 from nestor.api.class_parts import DEFAULT_QUOTA
 from nestor.api.images import find_fault
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, spec_of
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.api.words import VERB, Access
 from nestor.operator.admission.app_source import AppSource
@@ -30,6 +30,12 @@ def check_deadline(known: JobIdentity) -> None:
             "`maxActiveDeadlineSeconds`)"
         )
         raise Refused(conditions.DEADLINE_NOT_ALLOWED, message)
+
+
+def is_of_kueue(job: Object, policy: NestedClassSpec) -> bool:
+    """Whether Kueue starts it. Its label may be taken away while it runs."""
+    mode = policy.queue.kueue
+    return mode == "Require" or (mode == "Allow" and (labels.KUEUE_QUEUE in labels_of(job) or "assigned" in status_of(job)))
 
 
 def find_idle_limit(policy: NestedClassSpec, spec: NestedAppJobSpec | None) -> int | None:

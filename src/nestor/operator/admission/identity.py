@@ -35,8 +35,8 @@ class Denial:
 
     @property
     def is_held(self) -> bool:
-        """Whether the job may not run until its turn comes or it is woken, as if it were suspended. Otherwise it goes on."""
-        return self.reason in (conditions.QUEUED, conditions.ASLEEP)
+        """Whether the job may not run until its turn comes, as if it were suspended. Otherwise what runs goes on."""
+        return self.reason == conditions.QUEUED
 
 
 class Refused(Exception):

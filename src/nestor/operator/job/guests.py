@@ -16,7 +16,7 @@ from nestor.operator.guests.sleep.keeper import Sleep
 
 GUESTS: tuple[type[Guest], ...] = (
     Enforcement,  # before the queues: a job that may never start takes nobody's place
-    Sleep,  # nor does one that is asleep
+    Sleep,  # nor does one that falls asleep
     Queue,
     Kueue,  # after ours: what it gives, the job has
     Retain,

@@ -69,7 +69,7 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
     if life.expired:
         return await expire(context, job, life)
     if denial.is_held and life.succeeded.reason == conditions.SUSPENDED:
-        life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", denial.reason, denial.message))
+        life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, denial.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
     if facts.made_at and (stopped := find_rest(life)):

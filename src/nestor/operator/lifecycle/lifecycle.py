@@ -43,6 +43,8 @@ class Facts:
     """There is or was a server, so there may be data."""
     made_at: str | None = None
     """When its NestedCluster was made; None: there is none."""
+    is_asleep: bool = False
+    """It is suspended until somebody asks for it."""
     is_kueued: bool = False
     """Kueue starts it, and counts its server as free while it is suspended."""
     is_refused: bool = False
@@ -90,7 +92,7 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
         if record.ended_by not in KEPT or facts.is_refused or _says(facts.run, "Failed"):
             return _stay_ended(facts, record, now)
         record = replace(stop_clock(record, now), completion_time=None)
-    if facts.spec.suspend:
+    if facts.spec.suspend or facts.is_asleep:
         return _suspend(facts, replace(stop_clock(record, now), suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
         said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not started yet")
@@ -212,7 +214,8 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
             limit = 0
         keep = 0 if record.restart else math.inf if limit is None else limit
         suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), keep)
-        suspend = replace(suspend, message=f"suspended: {suspend.message}")
+        word = "suspended" if facts.spec.suspend else "asleep until a request to one of its URLs arrives"
+        suspend = replace(suspend, message=f"{word}: {suspend.message}")
     said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
     phase: Phase = "Suspended" if suspend.is_reached else "Suspending"
     return _hold_to_end(facts, Lifecycle(phase, said, record, is_stopped=True, suspend=suspend, delay=suspend.delay), now)

@@ -127,8 +127,13 @@ def was_stopped(job: Object) -> bool:
     return has_started(job) and not is_running(job)
 
 
+def is_asleep(job: Object) -> bool:
+    """Whether it was put to sleep, and has not been woken since."""
+    return (status_of(job).get("asleep") or {}).get("state") == "Asleep"
+
+
 def wants_to_run(job: Object) -> bool:
-    if is_terminating(job) or spec_of(job).get("suspend"):
+    if is_terminating(job) or spec_of(job).get("suspend") or is_asleep(job):
         return False
     return _ended_by(job) in (None, *KEPT) or is_rerun_due(job)
 

@@ -2,17 +2,18 @@
 
 import datetime
 
-from nestor.api import labels, names
+from nestor.api import names
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, is_terminating, labels_of, status_of
+from nestor.api.objects import Object, is_terminating, status_of
 from nestor.api.times import seconds_since
 from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
+from nestor.operator.admission.checks import is_of_kueue
 from nestor.operator.lifecycle.data_epoch import read_epoch
 from nestor.operator.lifecycle.lifecycle import Facts
-from nestor.operator.lifecycle.record import find_rerun, read_record
+from nestor.operator.lifecycle.record import find_rerun, is_asleep, read_record
 from nestor.operator.lifecycle.suspend import find_progress
 from nestor.operator.world.context import Cache
 from nestor.operator.world.ownership import find_cluster
@@ -46,7 +47,8 @@ def gather_facts(
         has_data=epoch.uid is not None,
         # One of a pool may be older than its job.
         made_at=max(item["metadata"]["creationTimestamp"] for item in (cluster, job)) if cluster else None,
-        is_kueued=policy is not None and policy.queue.kueue != "Ignore" and labels.KUEUE_QUEUE in labels_of(job),
+        is_asleep=is_asleep(job),
+        is_kueued=policy is not None and is_of_kueue(job, policy),
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=outcome if is_current else None,

@@ -20,9 +20,10 @@ LEAST = Decimal("0.01")
 
 
 def is_idle(pods: Iterable[Object], usages: Mapping[str, Object], jobs: Iterable[Object]) -> bool:
-    """Whether all pods wait for work. `pods`: those in the host; `usages`: the host's PodMetrics by their names. Pure.
+    """Whether all pods wait for work. `pods`: those in the host; `usages`: the host's PodMetrics by their names; `jobs`: also
+    CronJobs. Pure.
 
-    Nobody knows that of a pod that is not measured, as one at a backend is not.
+    Nobody knows that of a pod that is not measured, as one at a backend is not. A CronJob would wait for the next request.
     """
     running = [pod["metadata"]["name"] for pod in pods if not is_terminal(pod)]
     if not running or any(not is_finished(job) and not job["spec"].get("suspend") for job in jobs):
@@ -59,4 +60,4 @@ class IdleMeter:
             usages = await self._metrics.read_usages()
         except NoMetrics:
             return False
-        return is_idle(caches.host(kinds.POD), usages, caches.nested(kinds.JOB))
+        return is_idle(caches.host(kinds.POD), usages, [*caches.nested(kinds.JOB), *caches.nested(kinds.CRON_JOB)])

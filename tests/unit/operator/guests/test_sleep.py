@@ -20,7 +20,7 @@ SLICE = {"endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}
 
 def build_job(ready: str = "True", since: str = "00:00:00", **status: Any) -> Object:
     condition = {"type": conditions.READY, "status": ready, "lastTransitionTime": f"2026-01-01T{since}Z"}
-    return {"metadata": {}, "spec": {}, "status": {"conditions": [condition]} | status}
+    return {"metadata": {"name": "shop", "namespace": "team"}, "spec": {}, "status": {"conditions": [condition]} | status}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def test_the_shorter_limit_counts(own: int | None, most: int | None, limit: int 
         (build_job(), None, None),
         (build_job("False"), "00:10:00", None),
         (build_job(completionTime="2026-01-01T00:30:00Z"), "00:10:00", None),
+        (build_job() | {"spec": {"suspend": True}}, "00:10:00", None),
     ],
 )
 def test_a_job_sleeps_once_it_was_ready_and_idle_for_its_time(job: Object, idle: str | None, rest: float | None) -> None:
@@ -49,46 +50,66 @@ def test_a_job_sleeps_once_it_was_ready_and_idle_for_its_time(job: Object, idle:
     assert found is None if rest is None else math.isclose(found or 0, rest)
 
 
+OTHERS = {f"{at}.example.com": f"team/job-{at}" for at in range(decide.SHARE)}
+
+
 @pytest.mark.parametrize(
-    ("own", "queue", "target", "activators", "obstacle"),
+    ("own", "queue", "target", "activators", "hosts", "obstacle"),
     [
-        ({}, "Ignore", URL, [SLICE], None),
-        ({labels.KUEUE_QUEUE: "q"}, "Ignore", URL, [SLICE], None),
-        ({labels.KUEUE_QUEUE: "q"}, "Allow", URL, [SLICE], "Kueue says when it runs"),
-        ({}, "Ignore", None, [SLICE], "it has no URL"),
-        ({}, "Ignore", URL | {"servicePort": 443}, [SLICE], "speaks HTTPS itself"),
-        ({}, "Ignore", URL, [], "no ready pod"),
+        ({}, "Ignore", URL, [SLICE], {}, None),
+        ({labels.KUEUE_QUEUE: "q"}, "Ignore", URL, [SLICE], {}, None),
+        ({labels.KUEUE_QUEUE: "q"}, "Allow", URL, [SLICE], {}, "Kueue says when it runs"),
+        ({}, "Require", URL, [SLICE], {}, "Kueue says when it runs"),
+        ({}, "Ignore", None, [SLICE], {}, "it has no URL"),
+        ({}, "Ignore", URL | {"servicePort": 443}, [SLICE], {}, "speaks HTTPS itself"),
+        ({}, "Ignore", URL, [SLICE], OTHERS, "too many URLs"),
+        ({}, "Ignore", URL, [], {}, "no ready pod"),
     ],
 )
 def test_what_cannot_be_woken_does_not_sleep(
-    own: Object, queue: str, target: Object | None, activators: list[Object], obstacle: str | None
+    own: Object, queue: str, target: Object | None, activators: list[Object], hosts: dict[str, str], obstacle: str | None
 ) -> None:
-    policy = NestedClassSpec.model_validate({"queue": {"kueue": queue}})
-    said = decide.find_obstacle({"metadata": {"labels": own}}, policy, [(None, target)] if target else [], activators)
+    policy, job = NestedClassSpec.model_validate({"queue": {"kueue": queue}}), build_job()
+    job["metadata"] |= {"labels": own}
+    said = decide.find_obstacle(job, policy, [(None, target)] if target else [], activators, hosts)
     assert obstacle in said if obstacle and said else said is obstacle is None
 
 
-@pytest.mark.parametrize(
-    ("wake", "is_called", "is_awake"), [("a", False, False), ("b", False, True), ("a", True, True), (None, False, True)]
-)
-def test_a_request_or_another_word_of_its_user_wakes_it(wake: str | None, is_called: bool, is_awake: bool) -> None:
-    job = build_job(asleep={"since": "2026-01-01T00:00:00Z", "wake": "a"})
-    job["metadata"]["annotations"] = {labels.WAKE: wake} if wake else {}
-    assert decide.is_awake(job, is_called=is_called) is is_awake
+ASLEEP = {"state": "Asleep", "since": "s", "wake": "a"}
+WAKING = ASLEEP | {"state": "Waking"}
 
 
 @pytest.mark.parametrize(
-    ("job", "is_awake", "is_up"),
+    ("job", "is_due", "is_called", "is_ending", "expected"),
     [
-        (build_job(), True, True),
-        (build_job(), False, False),
-        (build_job("False"), True, False),
-        (build_job("False") | {"spec": {"suspend": True}}, False, True),
-        (build_job("False", completionTime="2026-01-01T00:30:00Z"), False, True),
+        (build_job(), False, False, False, None),
+        (build_job(), True, False, False, {"state": "Asleep", "since": "now", "wake": "a"}),
+        (build_job("False", asleep=ASLEEP), False, False, False, ASLEEP),
+        (build_job("False", asleep=ASLEEP), False, True, False, WAKING),
+        (build_job("False", asleep=ASLEEP | {"wake": "b"}), False, False, False, WAKING | {"wake": "b"}),
+        (build_job("False", asleep=ASLEEP) | {"spec": {"suspend": True}}, False, False, False, WAKING),
+        (build_job("False", asleep=ASLEEP, rerun="another"), False, False, False, WAKING),
+        (build_job("False", asleep=WAKING), True, True, False, WAKING),
+        (build_job(asleep=WAKING), False, True, True, WAKING),  # it is not ready for long: its pods are still being stopped
+        (build_job(asleep=WAKING), False, True, False, None),
+        (build_job("False", asleep=WAKING) | {"spec": {"suspend": True}}, False, False, False, None),
+        (build_job("False", asleep=WAKING, completionTime="c"), False, False, False, None),
     ],
 )
-def test_the_activator_answers_until_the_pods_do_or_nobody_shall(job: Object, is_awake: bool, is_up: bool) -> None:
-    assert decide.is_up(job, is_awake=is_awake) is is_up
+def test_what_becomes_of_a_job_follows_from_what_is_recorded(
+    job: Object, is_due: bool, is_called: bool, is_ending: bool, expected: Object | None
+) -> None:
+    job["metadata"]["annotations"] = {labels.WAKE: "a"} | ({labels.RERUN: "one"} if "rerun" in job["status"] else {})
+    assert decide.decide(job, is_due=is_due, is_called=is_called, is_ending=is_ending, now="now") == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"), [("team/shop", {}), ("team/shop is called", {}), ("team/shop2", True), (None, True)]
+)
+def test_each_host_is_told_with_its_own_job(said: str | None, missing: bool | Object) -> None:
+    hosts = {"shop-team.example.com": said} if said else {}
+    expected = {"shop-team.example.com": "team/shop"} if missing else {}
+    assert decide.list_missing(build_job(targets=[URL, {"serviceName": "api"}]), hosts) == expected
 
 
 def test_each_exposed_port_of_a_service_leads_to_the_activator() -> None:
@@ -99,4 +120,3 @@ def test_each_exposed_port_of_a_service_leads_to_the_activator() -> None:
     assert made["metadata"]["name"] == "web-x-asleep-ipv4"
     assert [(item["name"], item["port"]) for item in made["ports"]] == [("http", 8080), ("", 8080)]
     assert made["endpoints"] == SLICE["endpoints"]
-    assert decide.list_hosts(build_job(targets=[URL, {"serviceName": "api"}])) == ["shop-team.example.com"]

@@ -27,6 +27,7 @@ WEB, DB = build_pod("web"), build_pod("db")
         ([WEB, build_pod("done", "Succeeded")], {"web": build_usage("0")}, [], True),
         ([], {}, [], False),
         ([WEB], {"web": build_usage("0")}, [JOB], False),  # it may sleep for an hour between two steps
+        ([WEB], {"web": build_usage("0")}, [{"metadata": {"name": "nightly"}, "spec": {"schedule": "0 3 * * *"}}], False),
         ([WEB], {"web": build_usage("0")}, [JOB | {"spec": {"suspend": True}}], True),
         ([WEB], {"web": build_usage("0")}, [JOB | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}], True),
     ],

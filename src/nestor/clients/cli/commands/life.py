@@ -51,7 +51,7 @@ async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     if is_over(job):
         ended = condition(job, conditions.SUCCEEDED) or {}
         raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
-    if not wanted and (condition(job, conditions.ADMITTED) or {}).get("reason") == conditions.ASLEEP:
+    if not wanted and status_of(job).get("asleep") and not job["spec"].get("suspend"):
         woken = {"metadata": {"annotations": {labels.WAKE: timestamp()}}}
         await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, woken)
         console.tell(f"job '{name}' is being woken", mark="good")

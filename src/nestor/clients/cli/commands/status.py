@@ -63,7 +63,7 @@ async def wait(
         is_end = goal is Goal.ENDED
         job, ending = await follow.follow(opened, await opened.get_job(name), until_finished=is_end, timeout=timeout)
     code = _tell_ending(job, ending, None)
-    return Code.FAILED if ending.reason in conditions.AT_REST else code
+    return Code.FAILED if ending.reason == conditions.SUSPENDED else code
 
 
 async def follow_to_end(
@@ -85,8 +85,8 @@ def _tell_ending(job: Object, ending: Ending, form: Output | None) -> int:
             console.tell(advice, mark="advice", style="warn")
         console.tell(f"`nestor logs {address(job)}` shows the output of its steps, `nestor doctor {address(job)}` more")
         return Code.FAILED
-    if ending.reason in conditions.AT_REST:
-        console.tell(f"job '{name}' is {ending.reason.lower()}; `nestor resume {address(job)}` starts it again", mark="waiting")
+    if ending.reason == conditions.SUSPENDED:
+        console.tell(f"job '{name}' is suspended; `nestor resume {address(job)}` resumes it", mark="waiting")
     elif form is None and (url := url_of(job)) and not status_of(job).get("completionTime"):
         output.write(url + "\n")
     return Code.OK

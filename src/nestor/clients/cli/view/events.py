@@ -6,6 +6,10 @@ from nestor.api.objects import Object
 from nestor.clients.cli.view.facts import find_time
 
 
+MESSAGE_LIMIT = 1000
+"""Characters. Anybody in a namespace may write an event of a megabyte."""
+
+
 @dataclass(frozen=True, order=True)
 class Event:
     """The latest comes last."""
@@ -31,6 +35,6 @@ def read_event(event: Object) -> Event:
         str(event.get("type") or ""),
         str(event.get("reason") or ""),
         f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-        " ".join(str(event.get("message") or "").split()),
+        " ".join(str(event.get("message") or "")[:MESSAGE_LIMIT].split()),
         series.get("count") or event.get("count") or 1,
     )

@@ -57,8 +57,8 @@ def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
         return None if until_finished else Ending(True, ready.get("reason", ""), ready.get("message", ""))
     if conditions.reason_of(ready).needs == "user" and not (succeeded and is_restarting(job)):
         return Ending(False, ready["reason"], ready.get("message", ""))
-    if ready.get("reason") in conditions.AT_REST and not until_finished:
-        return Ending(True, ready["reason"], ready.get("message", ""))
+    if ready.get("reason") == conditions.SUSPENDED and not until_finished:
+        return Ending(True, conditions.SUSPENDED, ready.get("message", ""))
     return None
 
 
@@ -101,7 +101,7 @@ def mood(job: Object) -> tuple[Mood, str]:
         return "retry", reason
     if reason.needs == "admin":
         return "warn", reason
-    return ("waiting" if reason in conditions.AT_REST else "busy"), reason
+    return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 
 
 def describe_cluster(job: Object) -> str:
