@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from nestor.api.objects import Object
 from nestor.clients.cli.view.facts import find_time
 
-
 MESSAGE_LIMIT = 1000
 """Characters. Anybody in a namespace may write an event of a megabyte."""
 
