@@ -60,7 +60,6 @@ VOLUME_SNAPSHOT_CONTENT = Kind(
 RESOURCE_QUOTA = Kind("", "v1", "resourcequotas", "ResourceQuota")
 LIMIT_RANGE = Kind("", "v1", "limitranges", "LimitRange")
 STATEFUL_SET = Kind("apps", "v1", "statefulsets", "StatefulSet")
-DAEMON_SET = Kind("apps", "v1", "daemonsets", "DaemonSet")
 DEPLOYMENT = Kind("apps", "v1", "deployments", "Deployment")
 RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 DEVICE_CLASS = Kind("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
