@@ -44,6 +44,7 @@ class Kind:
 NAMESPACE = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
 NODE = Kind("", "v1", "nodes", "Node", namespaced=False)
 POD = Kind("", "v1", "pods", "Pod")
+POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 SERVICE = Kind("", "v1", "services", "Service")
 CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap")
 SECRET = Kind("", "v1", "secrets", "Secret")

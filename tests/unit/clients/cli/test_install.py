@@ -33,7 +33,14 @@ FOUND = Installation("https://host", "v1.36.3", "default", set(), ingress_classe
     ],
 )
 def test_what_the_options_leave_open_is_asked(
-    options: str, answers: str | None, image: str, profile: str, expose: Object, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    options: str,
+    answers: str | None,
+    image: str,
+    profile: str,
+    expose: Object,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     async def read_installation(_: object) -> Installation:
         return FOUND

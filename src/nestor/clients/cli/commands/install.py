@@ -41,7 +41,10 @@ def read_profile(text: str) -> str:
     return "".join(found)
 
 
-Namespace = Annotated[str | None, options.option("--namespace", "-n", help=f"Namespace of the release. Default: {NAMESPACE}.")]
+Namespace = Annotated[
+    str | None,
+    options.option("--namespace", "-n", help=f"Namespace of the release. Default: the operator's, or else {NAMESPACE}."),
+]
 Domain = Annotated[
     str | None,
     options.option("--domain", metavar="DOMAIN", parser=read_domain, help="Domain of the jobs' URLs, as `apps.example.com`."),
