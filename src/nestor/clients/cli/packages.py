@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,7 +106,7 @@ def read_manifest(package: Package) -> str:
     items = [(name, item) for name, content in parts for item in documents.list_items(content) if isinstance(item, dict)]
     if own := [name for name, item in items if str(item.get("apiVersion")).startswith(f"{GROUP}/")]:
         message = f"{own[0]} has a resource of Nestor's, which nested clusters do not know"
-        raise Failure(message, Code.USAGE, hint=f"`nestor run -f {shlex.quote(own[0])}` runs a job")
+        raise Failure(message, Code.USAGE, hint="leave it out; `nestor run -f FILE` runs a job")
     if any(item.get("kind") == "Secret" for _, item in items):
         hint = "leave it out and create it with `nestor exec`, or use --chart"
         raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)

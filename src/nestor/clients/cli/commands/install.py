@@ -74,7 +74,7 @@ async def install(  # noqa: PLR0913, PLR0917 - the command line's options
 ) -> int:
     """Install Nestor, or change its values: check the cluster, write a values file, and run Helm.
 
-    An existing values file is used as it is, with the options merged over it. Without one, on a terminal, this asks for what the
+    An existing values file is kept, with the options merged into it. Without one, on a terminal, this asks for what the
     options leave open. Files and cluster are changed only after confirmation, or with --yes.
     """
     from nestor.clients.cli.diagnosis import facts, installation  # noqa: PLC0415 - as in `doctor`
