@@ -85,4 +85,5 @@ def _write_option(option: Any) -> str:
 
 
 def _write_argument(argument: Any) -> str:
-    return str(argument.metavar or argument.name.upper())
+    name = str(argument.metavar or argument.name.upper())
+    return name if argument.required else f"[{name}]"

@@ -13,6 +13,7 @@ import yaml
 from nestor.clients.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests import children
+from tests.integration import apiserver
 from tests.integration.cli.conftest import ROOT, CommandLine, Object, create, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import wait_for_any, wait_for_none
@@ -171,12 +172,21 @@ async def test_what_is_on_the_users_machine_comes_in_a_config_map_of_the_jobs(
         assert [item["uid"] for item in files["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
         (step,) = app["appDef"]["commands"]["Run"]["nested_kubernetes"]["templates"]
         assert yaml.safe_load(files["data"][step["path"]])["metadata"]["name"] == expected
+    again = await cli("run", "-f", str(ways["-f"]))
+    assert (again.code, "hint: change it with `kubectl apply -f`" in again.stderr) == (Code.FAILED, True)
+    ways["-f"].write_text(
+        ways["-f"].read_text().replace("name: web}", "name: new}").replace('"global_retry": 3', '"global_retry": 4')
+    )
+    kubectl = (str(apiserver.binary("kubectl")), f"--kubeconfig={cli.kubeconfig}", "-n", namespace)
+    code, said = await children.run(*kubectl, "apply", "-f", str(ways["-f"]), limit=60)
+    assert code == 0, said
+    assert "name: new" in (await host.get(kinds.CONFIG_MAP, "web-templates", namespace))["data"]["manifest.yaml"]
     refused = await cli("run", "--manifest", str(ways["--manifest"]), "--name", "Bad")
     assert refused.code == Code.FAILED
     assert "`metadata.name` must be at most 52" in refused.stderr
     missing = await cli("run", "--kustomize", str(tmp_path / "none"))
     assert missing.code == Code.USAGE
-    assert "kubectl kustomize" in missing.stderr
+    assert "error: kubectl kustomize: must build at directory" in missing.stderr
     assert (
         len([item for item in await host.list(kinds.CONFIG_MAP, namespace) if "manifest.yaml" in (item.get("data") or {})]) == 3
     )

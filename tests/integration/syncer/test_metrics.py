@@ -13,7 +13,6 @@ import pytest
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.syncer.metrics import api, server
-from nestor.syncer.metrics.api import POD_METRICS
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.pods import build_pod, start
@@ -100,7 +99,7 @@ async def measured(host: Api) -> AsyncIterator[None]:
 
     async def is_served() -> bool:
         try:
-            await host.list(POD_METRICS)
+            await host.list(kinds.POD_METRICS)
         except ApiError:
             return False
         return True
@@ -124,7 +123,7 @@ async def test_what_pods_use_is_told_by_their_nested_names(metered: World, space
     for name, own in ((meta["name"], meta["labels"]), ("other", {})):
         metadata: Object = {"name": name, "namespace": metered.namespace, "labels": own}
         await metered.host.create(
-            POD_METRICS, {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "metadata": metadata, **measures}
+            kinds.POD_METRICS, {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "metadata": metadata, **measures}
         )
 
     async def look() -> Object | None:

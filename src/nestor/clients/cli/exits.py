@@ -46,7 +46,11 @@ def explain(error: ApiError) -> Failure:
             )
         return Failure(error.message, Code.NOT_FOUND)
     if isinstance(error, Conflict) and error.already_exists:
-        return Failure(error.message, Code.FAILED, hint="choose another name with --name, or delete the existing object first")
+        return Failure(
+            error.message,
+            Code.FAILED,
+            hint="choose another name with --name, change the existing object with `kubectl apply`, or delete it",
+        )
     if isinstance(error, Invalid):
         return Failure(f"the cluster rejected it: {error.message}", Code.FAILED)
     return Failure(f"the cluster answered {error}", Code.NO_ACCESS if error.is_transient else Code.FAILED)

@@ -4,12 +4,13 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from nestor import __version__
 from nestor.clients.cli import options
@@ -50,6 +51,12 @@ class Commands(TyperGroup):
             own = [command for command in found if command.rich_help_panel == panel]
             with formatter.section(panel or "Commands"):
                 formatter.write_dl([(command.name, f"{(command.help or '').partition('.')[0]}.") for command in own])
+
+
+class Command(TyperCommand):
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """As kubectl has them: `NAME`, not `{NAME}`."""
+        return [re.sub(r"^\{(.*?)…?\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
 app = typer.Typer(
@@ -93,7 +100,7 @@ def add(panel: str | None, name: str, function: Callable[..., Any], *examples: s
     """A command; those without a panel are of `cluster`. Below what it says of itself, it has examples, as kubectl's have."""
     lines = "\n".join(f"  nestor {example}" for example in examples)
     told = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\nExamples:\n{lines}"
-    (app if panel else clusters).command(name, rich_help_panel=panel, help=told)(function)
+    (app if panel else clusters).command(name, cls=Command, rich_help_panel=panel, help=told)(function)
 
 
 add(

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import yaml
 
+from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.api.words import NAME_LIMIT
 from nestor.clients.cli.exits import Code, Failure
@@ -100,6 +102,16 @@ def base_name(text: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")
     name = name if name[:1].isalpha() else f"app-{name}".rstrip("-")
     return name[: NAME_LIMIT - SUFFIX_LENGTH - 1].rstrip("-")
+
+
+def end_name(name: str, random: str) -> str:
+    """One that no other job has."""
+    return f"{name}-{random[:SUFFIX_LENGTH]}"
+
+
+def build_rerun(at: datetime) -> Object:
+    """The patch that asks for a new run of a job."""
+    return {"metadata": {"annotations": {labels.RERUN: at.isoformat(timespec="milliseconds")}}}
 
 
 def parse_parameters(items: list[str]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def read_seconds(text: str) -> float | None:
 option = functools.partial(typer.Option, show_default=False)
 """One whose default needs no word of its own."""
 argument = functools.partial(typer.Argument, show_default=False)
-optional_job = functools.partial(argument, metavar="[NAME]", autocompletion=completion.complete_job)
+optional_job = functools.partial(argument, metavar="NAME", autocompletion=completion.complete_job)
 
 Namespace = Annotated[
     str | None,
@@ -149,13 +149,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before data i
 Remove = Annotated[bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")]
 
 
-def acting(function: Callable[..., Coroutine[Any, Any, int]]) -> Callable[..., None]:
+def acting(function: Callable[..., Coroutine[Any, Any, int]], namespace: Any = Namespace) -> Callable[..., None]:
     """A command that acts in the user's cluster: it has the options that say which one as its last ones, and exits with what
-    `function` returns, which gets them as its first argument.
+    `function` returns, which gets them as its first argument. `namespace`: that option, if it means another one than the job's.
     """
     signature = inspect.signature(function, eval_str=True)
     own = [*signature.parameters.values()][1:]
-    added = {"namespace": Namespace, "context": Context, "kubeconfig": Kubeconfig}
+    added = {"namespace": namespace, "context": Context, "kubeconfig": Kubeconfig}
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [*own, *(inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in added.items())]
 

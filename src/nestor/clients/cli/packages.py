@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nestor.api.class_choice import find_default, read_effective
+from nestor.api.labels import GROUP
 from nestor.api.objects import Object, owner_reference
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure
@@ -99,11 +100,14 @@ def read_manifest(package: Package) -> str:
         texts = {package.name: run_kubectl("kustomize", package.kustomize)}
     else:
         texts = {str(file): documents.load(file) for file in files.expand([Path(package.manifest or "")])}
-    parts = [part for name, text in texts.items() for part in documents.read(text, name)]
+    parts = [(name, part.content) for name, text in texts.items() for part in documents.read(text, name)]
     if not parts:
         raise Failure(f"{package.manifest or package.kustomize}: there are no manifests", Code.USAGE)
-    items = [item for part in parts for item in documents.list_items(part.content)]
-    if any(isinstance(item, dict) and item.get("kind") == "Secret" for item in items):
+    items = [(name, item) for name, content in parts for item in documents.list_items(content) if isinstance(item, dict)]
+    if own := [name for name, item in items if str(item.get("apiVersion")).startswith(f"{GROUP}/")]:
+        message = f"{own[0]} has a resource of Nestor's, which nested clusters do not know"
+        raise Failure(message, Code.USAGE, hint="leave it out; `nestor run -f FILE` runs a job")
+    if any(item.get("kind") == "Secret" for _, item in items):
         hint = "leave it out and create it with `nestor exec`, or use --chart"
         raise Failure("the manifest has a Secret, and more people may read a job's templates than Secrets", Code.USAGE, hint=hint)
     return "\n---\n".join(texts.values())
@@ -115,19 +119,33 @@ def read_data(package: Package) -> Object:
 
 
 async def create(opened: Session, job: Object, data: Object, make: Callable[[Session, Object], Awaitable[Object]]) -> Object:
-    """`make` the job, with a ConfigMap that it owns, which has its templates. `data`: what is in it."""
-    files = {"generateName": f"{base_name(job['metadata'].get('name') or 'app')}-", "namespace": opened.namespace}
-    files = (await opened.api.create(kinds.CONFIG_MAP, {**data, "metadata": files}))["metadata"]
+    """`make` the job, with a ConfigMap that it owns, which has its templates.
+
+    `data`: what is in it; with the name that it has in the job's file, so that `kubectl apply` can change both later.
+    """
+    api, where, name = opened.api, opened.namespace, data.get("metadata", {}).get("name")
+    if name:
+        if await api.find(kinds.NESTED_APP_JOB, job["metadata"]["name"], where):
+            hint = "change it with `kubectl apply -f`, or choose another name with --name"
+            raise Failure(f"job '{job['metadata']['name']}' already exists in namespace '{where}'", hint=hint)
+        is_new = await api.find(kinds.CONFIG_MAP, name, where) is None
+        made = await api.apply(kinds.CONFIG_MAP, {**data, "metadata": {"name": name, "namespace": where}})
+    else:
+        generated = f"{base_name(job['metadata'].get('name') or 'app')}-"
+        made = await api.create(kinds.CONFIG_MAP, {**data, "metadata": {"generateName": generated, "namespace": where}})
+        is_new = True
+    files = made["metadata"]
     app = job["spec"]["app"] | {"templatesFrom": {"configMapRef": {"name": files["name"]}}}
     try:
         made = await make(opened, {**job, "spec": job["spec"] | {"app": app}})
     except BaseException:
-        await opened.api.delete(kinds.CONFIG_MAP, files["name"], opened.namespace, uid=files["uid"])
+        if is_new:
+            await api.delete(kinds.CONFIG_MAP, files["name"], where, uid=files["uid"])
         raise
     kind, meta = kinds.NESTED_APP_JOB, made["metadata"]
     owner = owner_reference(kind.api_version, kind.name, meta["name"], meta["uid"])
     try:
-        await opened.api.patch(kinds.CONFIG_MAP, files["name"], opened.namespace, {"metadata": {"ownerReferences": [owner]}})
+        await api.patch(kinds.CONFIG_MAP, files["name"], where, {"metadata": {"ownerReferences": [owner]}})
     except ApiError as error:
         console.tell_problem(f"ConfigMap '{files['name']}' will stay when the job is deleted: {error.message}")
     return made

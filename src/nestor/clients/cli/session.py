@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from nestor.api.labels import GROUP
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure, explain
-from nestor.kube import Api, ApiError, Informer, Kind, NotFound, UserContext, kinds, read_context
+from nestor.kube import Api, ApiError, Informer, Kind, NotFound, Unreachable, UserContext, kinds, read_context
 
+T = TypeVar("T")
 REQUEST_SECONDS = 20
 
 
@@ -144,7 +147,9 @@ def run_kubectl(*words: str, text: str = "", **environment: str) -> str:
     command = [find_kubectl(f"`kubectl {words[0]}`"), *words]
     ended = subprocess.run(command, input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment})
     if ended.returncode:
-        raise Failure(f"kubectl {words[0]}: {ended.stderr.strip()}", Code.USAGE)
+        # Its log's line or its own, by its version.
+        said = re.sub(r'^(?:[EF]\d{4} .* err="(.*)"|error: (.*))$', r"\1\2", ended.stderr.strip(), flags=re.MULTILINE)
+        raise Failure(f"kubectl {words[0]}: {said}", Code.USAGE)
     return ended.stdout
 
 
@@ -176,6 +181,20 @@ def confirm(question: str) -> None:
     """Ask before anything is lost or changed. Raises `Failure` unless the answer is yes."""
     if ask(f"{question} [y/N]").lower() not in ("y", "yes"):
         raise Failure("cancelled; nothing was changed")
+
+
+async def do_each(items: Iterable[T], act: Callable[[T], Awaitable[None]]) -> int:
+    """One after the other, even if an earlier one fails; the exit code is that of the first failure."""
+    code: int = Code.OK
+    for item in items:
+        try:
+            await act(item)
+        except Unreachable:
+            raise  # the others would wait for the same
+        except (Failure, ApiError) as error:
+            found = _tell(error if isinstance(error, Failure) else explain(error))
+            code = code or found
+    return code
 
 
 def _tell(failure: Failure) -> int:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from nestor.api.objects import Object, labels_of
 from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
-from nestor.kube import Api, ApiError, Kind, NotFound, kinds
+from nestor.kube import Api, ApiError, NotFound, kinds
 from nestor.kube.serving.http import Request
 from nestor.pods.translate.container_status import list_containers
 from nestor.pods.translate.labels import is_match
@@ -29,7 +29,6 @@ Answer = tuple[int, Object]
 """HTTP status and body."""
 
 _ROOT = ["apis", GROUP, VERSION]
-POD_METRICS = Kind(GROUP, VERSION, "pods", "PodMetrics")
 
 FRESH_SECONDS = 5.0
 """For which an answer is used again: hosts measure every 15 s at the most, and anybody in the nested cluster may ask."""
@@ -113,7 +112,7 @@ class MetricsApi:
 
     async def _ask(self) -> dict[str, Object] | NoMetrics:
         try:
-            found = await self._host.list(POD_METRICS, self._caches.namespace, labels=self._selector)
+            found = await self._host.list(kinds.POD_METRICS, self._caches.namespace, labels=self._selector)
         except NotFound:
             return NoMetrics("the host cluster has no metrics API (metrics.k8s.io): ask its administrator for metrics-server")
         except ApiError as error:

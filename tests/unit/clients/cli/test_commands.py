@@ -94,6 +94,10 @@ CHART = "oci://registry.test/web"
         ("run", "shop", "--parameter", "x"),
         ("validate", "/does/not/exist"),
         ("init", "--chart", CHART, "--manifest", "x.yaml"),
+        ("init", "--target", "web:80"),
+        ("init", "--manifest", "x.yaml", "--repo", "https://charts.test"),
+        ("dev", ".", "shop", "--target", "web:80"),
+        ("dev", ".", "shop", "--class", "batch"),
         ("convert", "/does/not/exist"),
     ],
 )

@@ -1,6 +1,7 @@
 """`nestor install`: questions, values, and what it says of the cluster."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -18,40 +19,88 @@ FOUND = Installation("https://host", "v1.36.3", "default", set(), ingress_classe
 @pytest.mark.parametrize(
     ("options", "answers", "image", "profile", "expose", "said"),
     [
-        (
-            "",
-            "x.test\nnginx\n\n\n",
-            IMAGE,
-            "Tenants",
-            {"domain": "x.test", "ingressClassName": "nginx"},
-            "✓ network plugin cilium",
-        ),
-        ("--profile Trusted --image a/b", "\n\n", "a/b", "Trusted", {}, "✓ the cluster at https://host answers"),
+        ("", "x.test\nnginx\n\n\n", IMAGE, "Tenants", {"domain": "x.test", "ingressClassName": "nginx"}, "no problems found"),
+        ("--profile trusted --image a:5/b", "\n\n", "a:5/b", "Trusted", {}, "✓ the cluster at https://host answers"),
         (
             "--domain x.test",
-            "nope\n\nEvaluation\n",
+            "nope\n\nevaluation\n",
             IMAGE,
             "Evaluation",
             {"domain": "x.test", "ingressClassName": "nope"},
             "✗ class 'default' names IngressClass 'nope', which does not exist; available: nginx",
         ),
-        ("--domain x.test", None, IMAGE, "Tenants", {"domain": "x.test"}, "! cannot tell whether the network plugin enforces"),
+        ("--domain x.test", None, IMAGE, "Tenants", {"domain": "x.test"}, "`nestor install --ingress-class`"),
     ],
 )
 def test_what_the_options_leave_open_is_asked(
-    options: str, answers: str | None, image: str, profile: str, expose: Object, said: str, monkeypatch: pytest.MonkeyPatch
+    options: str,
+    answers: str | None,
+    image: str,
+    profile: str,
+    expose: Object,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     async def read_installation(_: object) -> Installation:
-        return FOUND if answers is None else replace(FOUND, daemon_sets=[{"metadata": {"name": "cilium"}}])
+        return FOUND
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(facts, "read_installation", read_installation)
     monkeypatch.setattr(session, "can_ask", lambda: answers is not None)
     monkeypatch.setattr(session, "list_options", lambda *_: ["--kube-context=here"])
     result = call(monkeypatch, server(), "install", "--dry-run", *options.split(), text=answers)
     assert result.exit_code == Code.OK, result.output
     text, command = result.stdout.partition("nestor-values.yaml:\n")[2].rsplit("\n\n", 1)
-    assert yaml.safe_load(text) == {"image": {"repository": image}, "defaultClass": {"profile": profile, "expose": expose}}
+    inside = {"profile": profile} | ({"expose": expose} if expose else {})
+    assert yaml.safe_load(text) == {"image": {"repository": image}, "defaultClass": inside}
     release = f"helm upgrade --install nestor {CHART} --version {__version__} --namespace nestor-system --create-namespace"
     assert command == f"{release} --values nestor-values.yaml --wait --kube-context=here\n"
     assert said in result.stdout
-    assert call(monkeypatch, server(), "install", "--dry-run", "--profile", "Tenant", text=answers).exit_code == Code.USAGE
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--profile Tenant", "available: Tenants, Evaluation, Trusted"),
+        ("--image registry.test/nestor:0.2.0", "has a tag or digest"),
+        ("--image nestor@sha256:0", "has a tag or digest"),
+        ("--domain *.apps.test", "without `*.`"),
+    ],
+)
+def test_options_that_helm_would_misread_are_refused(options: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = call(monkeypatch, server(), "install", "--dry-run", *options.split())
+    assert (result.exit_code, said in " ".join(result.stderr.split())) == (Code.USAGE, True), result.stderr
+
+
+MIRROR = {"image": {"repository": "a", "tag": "1"}, "k3s": {"coreDNSImage": "b"}, "defaultClass": {"expose": {"gateway": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        (None, "", "helm get values nestor -n own -o yaml > nestor-values.yaml"),
+        ("null\n", "", {}),
+        (yaml.safe_dump(MIRROR), "", MIRROR),
+        (yaml.safe_dump(MIRROR), "--image c", MIRROR | {"image": {"repository": "c", "tag": "1"}}),
+        ("defaultClass: x", "--domain y", {"defaultClass": {"expose": {"domain": "y"}}}),
+        ("[]", "", "must contain one YAML mapping"),
+    ],
+)
+def test_the_values_of_a_release_are_kept(
+    text: str | None, options: str, expected: Object | str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def read_installation(_: object) -> Installation:
+        return replace(FOUND, operators=[{"metadata": {"name": "nestor", "namespace": "own"}}])
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(facts, "read_installation", read_installation)
+    monkeypatch.setattr(session, "list_options", lambda *_: [])
+    if text is not None:
+        Path("nestor-values.yaml").write_text(text)
+    result = call(monkeypatch, server(), "install", "--dry-run", *options.split())
+    if isinstance(expected, str):
+        assert (result.exit_code, expected in result.stderr) == (Code.USAGE, True), result.stderr
+        return
+    shown, command = result.stdout.partition("nestor-values.yaml:\n")[2].rsplit("\n\n", 1)
+    assert (yaml.safe_load(shown), "--namespace own" in command) == (expected, True)

@@ -8,7 +8,7 @@ import pytest
 from nestor.api import labels
 from nestor.clients.cli import output, session
 from nestor.clients.cli.commands import events, listing, top
-from nestor.clients.cli.exits import Code
+from nestor.clients.cli.exits import Code, Failure
 from nestor.kube import Api, Forbidden, kinds
 from tests.fakes.api import MemoryApi
 from tests.unit.clients.cli import builders, golden
@@ -116,6 +116,21 @@ async def test_of_jobs_that_are_watched_those_are_printed_that_changed(monkeypat
     assert await printed.get() == (["shop Ready"], False)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
+
+
+def test_of_several_jobs_those_are_shown_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(_: object, job: Object, rows: list[list[str]]) -> None:
+        if job["metadata"]["name"] == "a":
+            raise Failure("no metrics of 'a'")
+        rows.append([job["metadata"]["name"], *"pclml"])
+
+    monkeypatch.setattr(top, "_read", read)
+    jobs = [builders.ready(), builders.ready()]
+    for name, job in zip("ab", jobs, strict=True):
+        job["metadata"] |= {"name": name, "uid": name}
+    result = call(monkeypatch, server(*jobs), "top")
+    assert (result.exit_code, result.stdout.splitlines()[-1].split()) == (Code.FAILED, [*"bpclml"])
+    assert "no metrics of 'a'" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -83,24 +83,37 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "is_taken"),
+    ("text", "refused"),
     [
-        (SECRET, False),
-        (f"---\n{SECRET}", False),
-        ("kind: List\nitems:\n- kind: Secret\n", False),
-        ('{"kind": "Secret"}', False),
-        ("kind: ConfigMap\ndata:\n  text: |\n    kind: Secret\n", True),
-        ("kind: Gateway\nspec: {refs: [{kind: Secret}]}\n", True),
+        (SECRET, "has a Secret"),
+        (f"---\n{SECRET}", "has a Secret"),
+        ("kind: List\nitems:\n- kind: Secret\n", "has a Secret"),
+        ('{"kind": "Secret"}', "has a Secret"),
+        ("apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\n", "all.yaml has a resource of Nestor's"),
+        ("kind: ConfigMap\ndata:\n  text: |\n    kind: Secret\n", ""),
+        ("kind: Gateway\nspec: {refs: [{kind: Secret}]}\n", ""),
     ],
 )
-def test_a_manifest_with_secrets_is_not_for_a_config_map(tmp_path: Path, text: str, is_taken: bool) -> None:
+def test_a_manifest_with_secrets_or_jobs_is_not_for_a_config_map(tmp_path: Path, text: str, refused: str) -> None:
     path = tmp_path / "all.yaml"
     path.write_text(text)
-    if is_taken:
+    if not refused:
         assert read_manifest(Package(manifest=str(path))) == text
         return
-    with pytest.raises(Failure, match="has a Secret"):
+    with pytest.raises(Failure, match=refused):
         read_manifest(Package(manifest=str(path)))
+
+
+@pytest.mark.parametrize(
+    "line", ['E1129 08:10:40.178583    6557 run.go:72] "command failed" err="no folder"', "error: no folder"]
+)
+def test_what_kubectl_complains_about_is_told(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\necho '{line}' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("KUBECTL", str(kubectl))
+    with pytest.raises(Failure, match=r"^kubectl kustomize: no folder$"):
+        read_manifest(Package(kustomize="x"))
 
 
 @pytest.mark.parametrize(
@@ -108,6 +121,7 @@ def test_a_manifest_with_secrets_is_not_for_a_config_map(tmp_path: Path, text: s
     [
         ((), {"name": "web", **LOCAL, "render": True}, "Hello"),
         (("--chart", CHART, "--target", "a:1"), {"name": "web", "type": "helm", "chart": CHART}, None),
+        (("--chart", "web", "--repo", REPO), {"name": "web", "type": "helm", "chart": "web", "repo": REPO}, None),
         (("--manifest", URL), {"name": "install", **LOCAL, "format": "url", "path": URL}, None),
         (("--manifest", "own.yaml"), {"name": "own", **LOCAL}, None),
     ],
@@ -117,19 +131,22 @@ def test_a_job_to_begin_with(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.yaml").write_text("kind: ConfigMap\n")
-    file = Path("Shop/job.yaml")
-    assert call("init", "Shop", *options).exit_code == Code.OK
-    assert "✓ Shop/job.yaml" in call("validate", str(file)).stdout
+    file = Path("My shop/job.yaml")
+    assert "`nestor run -f 'My shop/job.yaml'` runs it" in call("init", "My shop", *options).stderr
+    assert "✓ My shop/job.yaml" in call("validate", str(file)).stdout
     job, data = sources.build_job(None, file, manifests.Wishes(), "0")
     nested = job["spec"]["app"]["appDef"]["commands"]["Run"]
-    assert (job["metadata"]["name"], nested["nested_kubernetes"]["templates"]) == (step["name"] if options else "shop", [step])
+    assert (job["metadata"]["name"], nested["nested_kubernetes"]["templates"]) == (step["name"] if options else "my-shop", [step])
     assert nested["parameters"].get("GREETING", {}).get("value") == value
-    assert (data is None) == ("://" in step.get("chart", "") + step.get("path", ""))
+    assert (data is None) == (step["type"] == "helm" or "format" in step)
+    assert data is None or data["metadata"]["name"] == manifests.name_templates(job)
+    _, other = sources.build_job(None, file, manifests.Wishes(name="other"), "0")
+    assert "metadata" not in (other or {})
     text = file.read_text()
     assert "# Services to expose" in text
-    again = call("init", "Shop")
+    again = call("init", "My shop")
     assert (again.exit_code, file.read_text()) == (Code.FAILED, text)
-    assert "Shop/job.yaml cannot be written: File exists" in again.stderr
+    assert "My shop/job.yaml already exists\nhint: name another folder" in again.stderr
 
 
 @pytest.mark.parametrize("beside", ["kind: Secret", "kind: ConfigMap\nmetadata: {name: other}", "a"])

@@ -10,7 +10,7 @@ from nestor.kube import Api, ApiError, NotFound, kinds
 from nestor.kube.serving.http import Request
 from nestor.pods.translate.labels import is_match
 from nestor.syncer.metrics import api
-from nestor.syncer.metrics.api import POD_METRICS, MetricsApi
+from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.view.caches import Caches
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
@@ -151,7 +151,7 @@ async def test_a_host_that_does_not_tell_is_named_as_the_reason(
 
 async def test_the_host_is_asked_once_for_all_who_ask_and_of_this_cluster_alone(scene: Scene) -> None:
     await asyncio.gather(*(scene.get(f"{ROOT}/pods") for _ in range(20)), *(scene.get(f"{ROOT}/nodes") for _ in range(20)))
-    assert scene.host.asked == [(POD_METRICS.path(HOST), HOST, TARGET.selector)]
+    assert scene.host.asked == [(kinds.POD_METRICS.path(HOST), HOST, TARGET.selector)]
 
 
 def test_a_pod_has_its_own_name_labels_and_containers() -> None:

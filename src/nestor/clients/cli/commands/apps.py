@@ -20,7 +20,7 @@ from nestor.kube import kinds
 AppName = Annotated[
     str | None,
     options.argument(
-        metavar="[NAME]",
+        metavar="NAME",
         help="Application to show, with its description, commands and parameters.",
         autocompletion=completion.complete_app,
     ),

@@ -4,15 +4,19 @@ import asyncio
 import json
 import re
 import secrets
+import shlex
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-from nestor.api import conditions, labels
+import typer
+
+from nestor.api import conditions
 from nestor.api.objects import Object
 from nestor.api.times import now
 from nestor.clients.cli import console, follow, manifests, nested, options, output, packages, session
+from nestor.clients.cli.commands import sources
 from nestor.clients.cli.commands.run import create_job, tell_kept
 from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.manifests import Wishes
@@ -41,23 +45,20 @@ async def dev(
     A file with an error is reported, and the next change tried. Ctrl-C leaves the job running, with the folder's last state
     as its application. The kubectl on your machine applies the changes.
     """
+    if name and (target or class_name):
+        raise typer.BadParameter("--target and --class belong to a new job")
     folder = folder.resolve()
     is_built = any((folder / name).is_file() for name in files.KUSTOMIZATIONS)
     package = Package(kustomize=str(folder), targets=target) if is_built else Package(manifest=str(folder), targets=target)
-    data = packages.read_data(package)
+    made, data = sources.build_packaged(package, Wishes(class_name=class_name), secrets.token_hex(8))
     session.find_kubectl("`nestor dev`")
     async with session.opened(place) as opened:
-        if name is None:
-            wishes, unique = Wishes(class_name=class_name), secrets.token_hex(8)[: manifests.SUFFIX_LENGTH]
-            made = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=f"{package.name}-{unique}")
-            job = await packages.create(opened, made, data, create_job)
-        else:
-            job = await opened.get_job(name)
+        job = await opened.get_job(name) if name else await packages.create(opened, made, data or {}, create_job)
         try:
             await Loop(opened, job, package).run()
         except asyncio.CancelledError:
             tell_kept(job)
-            console.tell(f"  nestor dev {folder} {address(job)}   continue")
+            console.tell(f"  nestor dev {shlex.quote(str(folder))} {address(job)}   continue")
             raise
 
 
@@ -157,6 +158,5 @@ class Loop:
         api, meta = self.opened.api, self.job["metadata"]
         await api.patch(kinds.CONFIG_MAP, self.map_name, meta["namespace"], {"data": {FILE: text}})
         if (condition(self.job, conditions.SUCCEEDED) or {}).get("reason") == conditions.STEP_FAILED:
-            again = {"metadata": {"annotations": {labels.RERUN: now().isoformat(timespec="milliseconds")}}}
-            self.job = await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], again)
+            self.job = await api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], manifests.build_rerun(now()))
             await self._settle()

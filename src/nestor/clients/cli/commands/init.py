@@ -2,18 +2,19 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from nestor.api.objects import Object
 from nestor.clients.cli import console, manifests, options, packages, session
 from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.output import dump_yaml
 from nestor.clients.cli.packages import Package
 
-FILE = "job.yaml"
 SKELETON = Path(__file__).with_name("skeleton.yaml")
 _COMMENTS = {
     "appDef:": "An app image has the same object as /etc/NAE/AppDef.json.",
@@ -24,51 +25,58 @@ _COMMENTS = {
 
 
 def init(
-    folder: Annotated[Path, options.argument(metavar="[DIR]", help="Folder of the new job.yaml. Default: this one.")] = Path(),
+    folder: Annotated[Path, options.argument(metavar="DIR", help="Folder of the new job.yaml. Default: this one.")] = Path(),
     chart: options.Chart = None,
+    repo: options.Repo = None,
     manifest: options.Manifest = None,
     kustomize: options.Kustomize = None,
     target: options.Targets = None,
 ) -> None:
-    """Write a job with its AppDef, to be edited: of a chart, a manifest or a kustomization, or else a small web server.
+    """Write an editable job for a chart, a manifest or a kustomization; otherwise, for a small web server.
 
-    `nestor run -f job.yaml` runs it. Files are never overwritten.
+    `nestor run -f job.yaml` runs it. An existing file is kept.
     """
-    package = Package(chart=chart, manifest=manifest, kustomize=kustomize, targets=target)
-    if sum(way is not None for way in (chart, manifest, kustomize)) > 1:
+    package = Package(chart=chart, repo=repo, manifest=manifest, kustomize=kustomize, targets=target)
+    ways = sum(way is not None for way in (chart, manifest, kustomize))
+    if ways > 1:
         raise typer.BadParameter("specify only one of --chart, --manifest and --kustomize")
+    if (repo and not chart) or (target and not ways):
+        raise typer.BadParameter("--repo belongs to --chart; --target to it, --manifest or --kustomize")
     raise typer.Exit(session.run(lambda: _init(folder, package)))
 
 
 def _init(folder: Path, package: Package) -> int:
-    if package.chart or package.manifest or package.kustomize:
-        text = write_job(package.name, package)
-    else:
-        package = Package(manifest=str(SKELETON), targets=package.targets or ["web:8080"])
-        text = write_job(manifests.base_name(folder.resolve().name), package)
-    file = folder / FILE
+    own = package.chart or package.manifest or package.kustomize
+    package = package if own else Package(manifest=str(SKELETON), targets=["web:8080"])
+    name = package.name if own else manifests.base_name(folder.resolve().name)
+    appdef = packages.build_appdef(package) | {"name": name}
+    if not own:
+        (command,) = appdef["commands"].values()
+        command["parameters"] = {"GREETING": {"name": "Greeting", "type": "STR", "value": "Hello", "required": False}}
+        command["nested_kubernetes"]["templates"][0] |= {"name": "web", "render": True}
+    text = write_job(appdef, None if package.is_remote else packages.read_data(package))
+    file = folder / "job.yaml"
+    shown = shlex.quote(str(file))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
+    except FileExistsError as error:
+        taken = file if file.exists() else folder
+        raise Failure(f"{taken} already exists", hint="name another folder: `nestor init DIR`") from error
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}") from error
-    console.tell(f"{file} written; `nestor run -f {file}` runs it", mark="good")
+    console.tell(f"{shown} written; `nestor run -f {shown}` runs it", mark="good")
     return 0
 
 
-def write_job(name: str, package: Package) -> str:
-    """The file: with the ConfigMap of the templates, if the package is on this machine. Raises `Failure`."""
-    appdef = packages.build_appdef(package) | {"name": name}
-    (command,) = appdef["commands"].values()
-    parts, app = [], {}
-    if not package.is_remote:
+def write_job(appdef: Object, data: Object | None) -> str:
+    """The file. `data`: of the ConfigMap of the templates, if they are on this machine. Pure."""
+    name, parts, app = appdef["name"], [], {}
+    if data is not None:
         meta = {"name": f"{name}-templates"}
-        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **packages.read_data(package)}
-        parts, app = [dump_yaml(made)], {"templatesFrom": {"configMapRef": meta}}
-    if package.manifest == str(SKELETON):
-        command["parameters"] = {"GREETING": {"name": "Greeting", "type": "STR", "value": "Hello", "required": False}}
-        command["nested_kubernetes"]["templates"][0] |= {"name": "web", "render": True}
+        parts = [dump_yaml({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **data})]
+        app = {"templatesFrom": {"configMapRef": meta}}
     job = manifests.build_job(Wishes(), appdef={}, name=name)
     job["spec"]["app"] = app | {"appDef": "APPDEF"}
     # JSON is YAML, too.

@@ -9,13 +9,13 @@ import typer
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, status_of
 from nestor.api.times import now, timestamp
-from nestor.clients.cli import console, follow, limits, options, session
+from nestor.clients.cli import console, follow, limits, manifests, options, session
 from nestor.clients.cli.commands.status import follow_to_end
-from nestor.clients.cli.exits import Code, Failure, explain
+from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import condition, is_over
-from nestor.kube import ApiError, Unreachable, kinds
+from nestor.kube import kinds
 
 
 @options.acting
@@ -31,19 +31,8 @@ async def resume(place: Place, names: options.JobNames) -> int:
 
 
 async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
-    """One job after the other, even if an earlier one fails; the exit code is that of the first failure."""
-    code: int = Code.OK
     async with session.opened(place) as opened:
-        for name in names:
-            try:
-                await _set_suspend_of(opened, name, wanted=wanted)
-            except Unreachable:
-                raise  # the others would wait for the same
-            except (Failure, ApiError) as error:
-                failure = error if isinstance(error, Failure) else explain(error)
-                console.tell_problem(failure.message, failure.hint)
-                code = code or failure.code
-    return code
+        return await session.do_each(names, lambda name: _set_suspend_of(opened, name, wanted=wanted))
 
 
 async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
@@ -101,16 +90,13 @@ async def rerun(
     keeps its nested cluster and everything in it. A job that has ended in any other way starts over in an empty cluster: its data
     is deleted, including data on a volume. Then this asks first; where there is no terminal, it needs `--yes`.
     """
-    value = now().isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
         if (is_emptied := is_over(await opened.get_job(name))) and not yes:
             lost = f"job '{name}' has ended: running it again deletes its data"
             if not session.can_ask():
                 raise Failure(lost, Code.USAGE, hint="add --yes to agree")
             session.confirm(f"{lost}. Continue?")
-        job = await opened.api.patch(
-            kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}}
-        )
+        job = await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, manifests.build_rerun(now()))
         rests = " once it is resumed" if job["spec"].get("suspend") else ""
         where = ", in an empty cluster: the data of the previous run is deleted" if is_emptied else ""
         console.tell(f"all steps of job '{name}' will run again{rests}{where}", mark="good")

@@ -19,7 +19,7 @@ from nestor.kube import Api, Forbidden, Invalid, NotFound, kinds
 Part = Annotated[
     str | None,
     options.argument(
-        metavar="[STEP|POD]",
+        metavar="STEP|POD",
         help="A step, or a pod of the nested cluster as NAME or NAMESPACE/NAME. Default: all steps.",
         autocompletion=completion.complete_part,
     ),

@@ -73,12 +73,8 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
         parameters_from=parameters_from,
     )
     manner, random = Manner(detach, remove, timeout, form), secrets.token_hex(8)
-    if what is not None or file is not None:
-        job, data = sources.build_job(what, file, wishes, random)
-        return await run_job(place, job, manner, data)
-    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
-    job = manifests.build_job(wishes, appdef=packages.build_appdef(package), name=package.name + ending)
-    data = None if package.is_remote else packages.read_data(package)
+    is_named = what is not None or file is not None
+    job, data = sources.build_job(what, file, wishes, random) if is_named else sources.build_packaged(package, wishes, random)
     return await run_job(place, job, manner, data, package)
 
 

@@ -8,11 +8,10 @@ from nestor.api import conditions, names
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.clients.cli import console, nested, options, output, session
-from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.session import Place, Session
-from nestor.kube import Api, ApiError, Kind, NotFound, kinds
+from nestor.kube import Api, ApiError, NotFound, kinds
 
-POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 HEAD = ("JOB", "POD", "CPU", "CPU LIMIT", "MEMORY", "MEMORY LIMIT")
 UNITS: dict[str, Callable[[Decimal], str]] = {
     "cpu": lambda amount: f"{amount * 1000:.0f}m",
@@ -32,30 +31,31 @@ async def top(
     async with session.opened(place) as opened:
         jobs = [await opened.get_job(name)] if name else await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
         chosen = [job for job in jobs if name or conditions.is_true(conditions_of(job), conditions.CLUSTER_READY)]
-        rows = [row for job in chosen for row in await _read(opened, job)]
+        rows: list[list[str]] = []
+        code = await session.do_each(chosen, lambda job: _read(opened, job, rows))
     if rows:
         output.print_table(HEAD, rows)
-    else:
+    elif not code:
         console.tell(f"nothing runs in namespace '{opened.namespace}'")
-    return Code.OK
+    return code
 
 
-async def _read(opened: Session, job: Object) -> list[list[str]]:
-    """Raises `Failure`."""
+async def _read(opened: Session, job: Object, rows: list[list[str]]) -> None:
+    """Adds the job's rows. Raises `Failure`."""
     name, home = job["metadata"]["name"], str(status_of(job).get("namespace"))
     async with nested.reachable(opened, job) as content, await Api.from_kubeconfig(content) as inside:
         try:
-            rows = build_rows(name, await inside.list(kinds.POD), await inside.list(POD_METRICS))
+            own = build_rows(name, await inside.list(kinds.POD), await inside.list(kinds.POD_METRICS))
         except ApiError as error:
             said = "its cluster has no metrics API" if isinstance(error, NotFound) else error.message
             raise Failure(f"there are no metrics of job '{name}': {said}") from error
     server = names.server_pod(names.cluster_name(name, home))
     try:
-        pod, used = await opened.api.get(kinds.POD, server, home), await opened.api.get(POD_METRICS, server, home)
+        pod, used = [await opened.api.get(kind, server, home) for kind in (kinds.POD, kinds.POD_METRICS)]
+        own = [*build_rows(name, [pod], [used]), *own]
     except ApiError as error:
         console.tell(f"the server of job '{name}' is not shown: {error.message}", mark="warn")
-        return rows
-    return [*build_rows(name, [pod], [used]), *rows]
+    rows += own
 
 
 def build_rows(name: str, pods: list[Object], used: list[Object]) -> list[list[str]]:

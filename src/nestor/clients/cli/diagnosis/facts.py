@@ -47,7 +47,6 @@ class Installation:
     classes: list[Object] | None = None
     ingress_classes: list[Object] | None = None
     storage_classes: list[Object] | None = None
-    daemon_sets: list[Object] | None = None
     tls_secrets: dict[str, bool] = field(default_factory=dict)
     """By class: whether the class's TLS Secret is there; a class whose Secret may not be read is left out."""
     rights: dict[tuple[str, str, str], bool] = field(default_factory=dict)
@@ -68,13 +67,12 @@ class JobFacts:
 async def read_installation(session: Session) -> Installation:
     api = session.api
     version = await api.request("GET", "/version")
-    crds, operators, classes, ingress_classes, storage_classes, daemon_sets = await asyncio.gather(
+    crds, operators, classes, ingress_classes, storage_classes = await asyncio.gather(
         _allowed(_read_crds(api)),
         _allowed(api.list(kinds.DEPLOYMENT, labels=OPERATOR_LABELS)),
         _allowed(_list(api, kinds.NESTED_CLASS)),
         _allowed(api.list(kinds.INGRESS_CLASS)),
         _allowed(api.list(kinds.STORAGE_CLASS)),
-        _allowed(api.list(kinds.DAEMON_SET)),
     )
     served, volumes, rights = await asyncio.gather(
         _read_served(api), _has_image_volumes(api, session.namespace), read_rights(api, session.namespace, RIGHTS)
@@ -93,7 +91,6 @@ async def read_installation(session: Session) -> Installation:
         classes=classes,
         ingress_classes=ingress_classes,
         storage_classes=storage_classes,
-        daemon_sets=daemon_sets,
         rights=rights,
         tls_secrets=await _read_tls_secrets(api, classes or [], operators or []),
         has_image_volumes=volumes,

@@ -18,8 +18,6 @@ INSTALL = "install Nestor: nestor install"
 UPDATE_CRDS = f"apply the new definitions: {UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
-ENFORCING = {"antrea-agent", "calico-node", "cilium", "kube-router", "ovnkube-node", "weave-net"}
-"""DaemonSets of network plugins that enforce NetworkPolicies. Others may as well."""
 MANY_JOBS = 500
 """Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
@@ -194,15 +192,6 @@ def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
         yield warn(f"class '{name}': {said}", reason.advice)
 
 
-def judge_network(facts: Installation) -> Finding:
-    """Before Nestor can probe it: by the plugin's DaemonSet."""
-    names = {item["metadata"]["name"] for item in facts.daemon_sets or ()}
-    if found := sorted(names & ENFORCING):
-        return good(f"network plugin {found[0]} enforces NetworkPolicies")
-    advice = "`kubectl get nclass` shows it three minutes after the installation"
-    return warn("cannot tell whether the network plugin enforces NetworkPolicies, which keep jobs apart", advice)
-
-
 def judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
     has_urls = expose.get("domain") or expose.get("allowedHosts")
     if facts.ingress_classes is None or expose.get("gateway") or not has_urls:
@@ -214,12 +203,12 @@ def judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Fi
     elif wanted and wanted not in known:
         yield bad(
             f"class '{name}' names IngressClass '{wanted}', which does not exist; available: {', '.join(known)}",
-            "change `expose.ingressClassName` in the class",
+            "change `expose.ingressClassName` in the class (the chart's: `nestor install --ingress-class`)",
         )
     elif not wanted and not any(annotations_of(item).get(DEFAULT_INGRESS_CLASS) == "true" for item in facts.ingress_classes):
         yield bad(
             f"class '{name}' names no IngressClass and the cluster has no default one; available: {', '.join(known)}",
-            "set `expose.ingressClassName` in the class",
+            "set `expose.ingressClassName` in the class (the chart's: `nestor install --ingress-class`)",
         )
 
 

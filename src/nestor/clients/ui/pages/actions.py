@@ -2,10 +2,9 @@
 
 from aiohttp import web
 
-from nestor.api import labels
 from nestor.api.objects import Object
 from nestor.api.times import now
-from nestor.clients.cli import limits
+from nestor.clients.cli import limits, manifests
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui import frame
@@ -40,8 +39,7 @@ async def rerun(request: web.Request) -> web.Response:
     visitor, job = await frame.get_job(request)
     if is_over(job) and (await request.post()).get("agreed") != "yes":
         raise web.HTTPSeeOther(job_path(job["metadata"]["namespace"], job["metadata"]["name"], "rerun"))
-    value = now().isoformat(timespec="milliseconds")
-    await _patch(visitor, job, {"metadata": {"annotations": {labels.RERUN: value}}})
+    await _patch(visitor, job, manifests.build_rerun(now()))
     raise _back(job, "rerun")
 
 
