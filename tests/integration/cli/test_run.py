@@ -254,6 +254,10 @@ async def test_a_job_rests_goes_on_and_runs_again(cli: CommandLine, host: Api, n
     job = await host.get(kinds.NESTED_APP_JOB, "shop", namespace)
     assert job["spec"]["suspend"] is False
     assert job["metadata"]["annotations"]["nestor.dev/rerun"]
+    asleep = {"status": {"asleep": {"state": "Asleep", "since": "2026-01-01T00:00:00Z"}}}
+    await host.patch(kinds.NESTED_APP_JOB, "shop", namespace, asleep, subresource="status")
+    assert (await cli("resume", "shop")).code == Code.OK
+    assert (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["metadata"]["annotations"]["nestor.dev/wake"]
 
 
 async def test_a_rerun_is_followed_from_its_own_beginning(cli: CommandLine, host: Api, namespace: str) -> None:

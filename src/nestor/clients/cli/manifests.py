@@ -9,6 +9,7 @@ import yaml
 
 from nestor.api import labels
 from nestor.api.objects import Object
+from nestor.api.times import timestamp
 from nestor.api.words import NAME_LIMIT
 from nestor.clients.cli.exits import Code, Failure
 from nestor.kube import Kind, kinds
@@ -107,6 +108,13 @@ def base_name(text: str) -> str:
 def end_name(name: str, random: str) -> str:
     """One that no other job has."""
     return f"{name}-{random[:SUFFIX_LENGTH]}"
+
+
+def build_suspend(job: Object, *, wanted: bool) -> Object:
+    """The patch that suspends a job, or resumes one that is suspended or asleep."""
+    if wanted or job["spec"].get("suspend"):
+        return {"spec": {"suspend": wanted}}
+    return {"metadata": {"annotations": {labels.WAKE: timestamp()}}}
 
 
 def build_rerun(at: datetime) -> Object:

@@ -40,6 +40,7 @@ def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
         ("ready", {"metadata": {"deletionTimestamp": builders.ago(1)}}, ""),
         ("failed", {}, "suspend rerun delete"),
         ("suspended", {}, "resume rerun delete"),
+        ("ready", {"status": {"asleep": {"state": "Asleep"}}}, "resume rerun delete"),
         ("completed", {}, "rerun rerun_empties delete"),
         ("completed", {"spec": {"suspend": True}}, "rerun rerun_empties delete"),
     ],

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.api.objects import Object, status_of
-from nestor.api.times import now, timestamp
+from nestor.api.times import now
 from nestor.clients.cli import console, follow, limits, manifests, options, session
 from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import condition, is_over
+from nestor.clients.cli.view.facts import condition, is_over, rests
 from nestor.kube import kinds
 
 
@@ -40,15 +40,10 @@ async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     if is_over(job):
         ended = condition(job, conditions.SUCCEEDED) or {}
         raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
-    if not wanted and status_of(job).get("asleep") and not job["spec"].get("suspend"):
-        woken = {"metadata": {"annotations": {labels.WAKE: timestamp()}}}
-        await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, woken)
-        console.tell(f"job '{name}' is being woken", mark="good")
-        return
-    if bool(job["spec"].get("suspend")) == wanted:
+    if job["spec"].get("suspend") if wanted else not rests(job):
         console.tell(f"job '{name}' is {'already' if wanted else 'not'} suspended")
         return
-    await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
+    await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, manifests.build_suspend(job, wanted=wanted))
     console.tell(f"job '{name}' is being {word}", mark="good")
 
 

@@ -104,6 +104,11 @@ def mood(job: Object) -> tuple[Mood, str]:
     return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 
 
+def rests(job: Object) -> bool:
+    """Whether it is suspended, or asleep."""
+    return bool(spec_of(job).get("suspend") or (status_of(job).get("asleep") or {}).get("state") == "Asleep")
+
+
 def describe_cluster(job: Object) -> str:
     """Why its cluster does not answer yet."""
     for kind in ("ClusterReady", "Admitted", "Ready"):

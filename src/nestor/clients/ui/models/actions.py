@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.times import write
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import is_over
+from nestor.clients.cli.view.facts import is_over, rests
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Actions:
 
 def list_actions(job: Object) -> Actions:
     """By its state alone; whether the user may is the API server's to say."""
-    going, over, rests = not is_terminating(job), is_over(job), bool(spec_of(job).get("suspend"))
+    going, over, is_resting = not is_terminating(job), is_over(job), rests(job)
     return Actions(
-        suspend=going and not over and not rests,
-        resume=going and not over and rests,
+        suspend=going and not over and not is_resting,
+        resume=going and not over and is_resting,
         rerun=going,
         rerun_empties=over,
         delete=going,

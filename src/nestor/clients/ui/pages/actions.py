@@ -30,7 +30,7 @@ async def set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
     visitor, job = await frame.get_job(request)
     if is_over(job):
         raise Failure("the job has already ended", Code.FAILED)
-    await _patch(visitor, job, {"spec": {"suspend": wanted}})
+    await _patch(visitor, job, manifests.build_suspend(job, wanted=wanted))
     raise _back(job, "suspended" if wanted else "resumed")
 
 
