@@ -71,11 +71,15 @@ class QueueStatus(Model):
 
 
 class SleepStatus(Model):
-    """A job that is asleep, or waking."""
+    """The sleep of a job that was asleep at least once."""
 
-    state: Literal["Asleep", "Waking"] = Field(description="`Asleep`, or `Waking` until the job is ready again.")
-
-    since: str = Field(description="When it was put to sleep (RFC 3339).", max_length=64)
+    state: Literal["Asleep", "Waking", "Awake"] = Field(
+        description="`Asleep`, `Waking` until the job is ready again, or `Awake` since then."
+    )
+    since: str = Field(description="When this state began (RFC 3339).", max_length=64)
+    generation: int = Field(
+        0, description="The job's `metadata.generation` when it was put to sleep. Another one wakes it.", ge=0
+    )
     wake: str = Field(
         "", description="What its annotation `nestor.dev/wake` said then. Another value wakes it.", max_length=262144
     )
@@ -200,9 +204,7 @@ class NestedAppJobStatus(Model):
         None, description="Value of the annotation `nestor.dev/rerun` that started this run.", max_length=262144
     )
     queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
-    asleep: SleepStatus | None = Field(
-        None, description="Since when the job is asleep. Absent once it is awake, and ready again."
-    )
+    asleep: SleepStatus | None = Field(None, description="Whether the job is asleep. Absent if it never was.")
     reserved: Quota | None = Field(
         None,
         description="What the job counts for in the queue of its class, or at Kueue, while it runs, and after that until its "

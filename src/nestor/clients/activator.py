@@ -4,7 +4,6 @@ It is in the path only meanwhile. It knows which hosts are asleep, and may say w
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections import Counter
@@ -38,6 +37,7 @@ class Activator:
         self.sleepers.on_change(lambda _: self._renew())
         self._news = asyncio.Event()
         self._waiting: Counter[str] = Counter()
+        self._calling: set[str] = set()
 
     def _renew(self) -> None:
         self._news.set()
@@ -52,9 +52,10 @@ class Activator:
         return self.sleepers.get(SLEEPERS, self._namespace) or {}
 
     async def answer(self, request: web.Request) -> web.Response:
-        host = request.host.partition(":")[0].lower()
+        host = request.host.partition(":")[0].lower().rstrip(".")
         try:
-            await self._call(host)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._call(host)
             if self._waiting[host] >= SHARE or self._waiting.total() >= MOST:
                 return refuse("Too many requests wait for the application to start.")
             self._waiting[host] += 1
@@ -80,13 +81,18 @@ class Activator:
 
     async def _call(self, host: str) -> None:
         """Have the job at that host woken, if it is asleep. With a version: one that is awake by now must not be called again."""
-        if (job := self._find(host)) is None or job.endswith(CALLED):
+        if (job := self._find(host)) is None or job.endswith(CALLED) or host in self._calling:
             return
+        self._calling.add(host)
         version = self._sleepers["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "data": {host: job + CALLED}}
-        with contextlib.suppress(Conflict):  # the next word of it tells what is true
+        try:
             self.sleepers.put(await self._api.patch(kinds.CONFIG_MAP, SLEEPERS, self._namespace, body))
             log.info("%s is called", host)
+        except Conflict:
+            log.debug("%s: the next word of the ConfigMap tells what is true", host)
+        finally:
+            self._calling.remove(host)
 
 
 def find_location(path: str) -> str:

@@ -99,7 +99,7 @@ async def test_an_idle_job_sleeps_and_wakes_by_a_request(operator: Operator, api
 
     await tell(api, "dozy", where, suspended=False)
     await be_target(api, where, job)
-    await exists(api, kinds.NESTED_APP_JOB, "dozy", namespace, lambda item: "asleep" not in item["status"])
+    await exists(api, kinds.NESTED_APP_JOB, "dozy", namespace, lambda item: item["status"]["asleep"]["state"] == "Awake")
     assert await hosts(api) == {}
     await wait_for_none(api, kinds.ENDPOINT_SLICE, where, labels=f"{labels.PURPOSE}=activator")
 
@@ -157,7 +157,9 @@ async def test_the_activator_holds_a_request_until_its_job_is_up(sleep_plane: ap
         watching.cancel()
         with pytest.raises(Forbidden):
             await own.list(kinds.CONFIG_MAP, OWN)
-        for body in ({"immutable": True}, {"metadata": {"labels": {"dashboard": "1"}}}, {"data": {"a.test": "team/a"}}):
+        await api.patch(kinds.CONFIG_MAP, SLEEPERS, OWN, {"data": {host: f"team/held{CALLED}"}})
+        twice = {"data": {host: f"team/held{CALLED}{CALLED}"}}
+        for body in (twice, {"immutable": True}, {"metadata": {"labels": {"dashboard": "1"}}}, {"data": {"a.test": "team/a"}}):
             with pytest.raises(Forbidden, match="and nothing else"):
                 await own.patch(kinds.CONFIG_MAP, SLEEPERS, OWN, body)
     await api.patch(kinds.CONFIG_MAP, SLEEPERS, OWN, {"data": None})

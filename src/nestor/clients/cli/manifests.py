@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from nestor.api import labels
-from nestor.api.objects import Object
+from nestor.api.objects import Object, status_of
 from nestor.api.times import timestamp
 from nestor.api.words import NAME_LIMIT
 from nestor.clients.cli.exits import Code, Failure
@@ -112,9 +112,8 @@ def end_name(name: str, random: str) -> str:
 
 def build_suspend(job: Object, *, wanted: bool) -> Object:
     """The patch that suspends a job, or resumes one that is suspended or asleep."""
-    if wanted or job["spec"].get("suspend"):
-        return {"spec": {"suspend": wanted}}
-    return {"metadata": {"annotations": {labels.WAKE: timestamp()}}}
+    woken = {"metadata": {"annotations": {labels.WAKE: timestamp()}}} if status_of(job).get("asleep") and not wanted else {}
+    return {"spec": {"suspend": wanted}} | woken
 
 
 def build_rerun(at: datetime) -> Object:

@@ -20,7 +20,11 @@ SLICE = {"endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": True}
 
 def build_job(ready: str = "True", since: str = "00:00:00", **status: Any) -> Object:
     condition = {"type": conditions.READY, "status": ready, "lastTransitionTime": f"2026-01-01T{since}Z"}
-    return {"metadata": {"name": "shop", "namespace": "team"}, "spec": {}, "status": {"conditions": [condition]} | status}
+    return {
+        "metadata": {"name": "shop", "namespace": "team", "generation": 1},
+        "spec": {},
+        "status": {"conditions": [condition]} | status,
+    }
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,8 @@ def test_the_shorter_limit_counts(own: int | None, most: int | None, limit: int 
         (build_job("False"), "00:10:00", None),
         (build_job(completionTime="2026-01-01T00:30:00Z"), "00:10:00", None),
         (build_job() | {"spec": {"suspend": True}}, "00:10:00", None),
+        (build_job(asleep={"state": "Awake", "since": "2026-01-01T00:58:20Z"}), "00:10:00", 500),  # woken before it slept
+        (build_job() | {"metadata": {"annotations": {labels.RERUN: "one"}}}, "00:10:00", None),
     ],
 )
 def test_a_job_sleeps_once_it_was_ready_and_idle_for_its_time(job: Object, idle: str | None, rest: float | None) -> None:
@@ -75,25 +81,33 @@ def test_what_cannot_be_woken_does_not_sleep(
     assert obstacle in said if obstacle and said else said is obstacle is None
 
 
-ASLEEP = {"state": "Asleep", "since": "s", "wake": "a"}
+ASLEEP = {"state": "Asleep", "since": "s", "generation": 1, "wake": "a"}
 WAKING = ASLEEP | {"state": "Waking"}
+AWAKE = ASLEEP | {"state": "Awake"}
+
+
+def became(state: str, **more: Any) -> Object:
+    return ASLEEP | {"state": state, "since": "now"} | more
 
 
 @pytest.mark.parametrize(
     ("job", "is_due", "is_called", "is_ending", "expected"),
     [
         (build_job(), False, False, False, None),
-        (build_job(), True, False, False, {"state": "Asleep", "since": "now", "wake": "a"}),
+        (build_job(), True, False, False, became("Asleep")),
+        (build_job(asleep=AWAKE | {"generation": 0}), True, False, False, became("Asleep")),
+        (build_job(asleep=AWAKE), False, True, False, AWAKE),
         (build_job("False", asleep=ASLEEP), False, False, False, ASLEEP),
-        (build_job("False", asleep=ASLEEP), False, True, False, WAKING),
-        (build_job("False", asleep=ASLEEP | {"wake": "b"}), False, False, False, WAKING | {"wake": "b"}),
-        (build_job("False", asleep=ASLEEP) | {"spec": {"suspend": True}}, False, False, False, WAKING),
-        (build_job("False", asleep=ASLEEP, rerun="another"), False, False, False, WAKING),
+        (build_job("False", asleep=ASLEEP), False, True, False, became("Waking")),
+        (build_job("False", asleep=ASLEEP | {"wake": "b"}), False, False, False, became("Waking", wake="b")),
+        (build_job("False", asleep=ASLEEP | {"generation": 0}), False, False, False, became("Waking", generation=0)),
+        (build_job("False", asleep=ASLEEP) | {"spec": {"suspend": True}}, False, False, False, became("Waking")),
+        (build_job("False", asleep=ASLEEP, rerun="another"), False, False, False, became("Waking")),
         (build_job("False", asleep=WAKING), True, True, False, WAKING),
         (build_job(asleep=WAKING), False, True, True, WAKING),  # it is not ready for long: its pods are still being stopped
-        (build_job(asleep=WAKING), False, True, False, None),
-        (build_job("False", asleep=WAKING) | {"spec": {"suspend": True}}, False, False, False, None),
-        (build_job("False", asleep=WAKING, completionTime="c"), False, False, False, None),
+        (build_job(asleep=WAKING), False, True, False, became("Awake")),
+        (build_job("False", asleep=WAKING) | {"spec": {"suspend": True}}, False, False, False, became("Awake")),
+        (build_job("False", asleep=WAKING, completionTime="c"), False, False, False, became("Awake")),
     ],
 )
 def test_what_becomes_of_a_job_follows_from_what_is_recorded(

@@ -11,7 +11,7 @@ from nestor.api.objects import Object, annotations_of, conditions_of, spec_of, s
 from nestor.cluster.exposure.exposed import has_ready_endpoint
 from nestor.cluster.exposure.ingress import find_port, speaks_https
 from nestor.operator.admission.checks import is_of_kueue
-from nestor.operator.lifecycle.record import is_asleep, is_rerun_due
+from nestor.operator.lifecycle.record import is_rerun_due
 
 PURPOSE = "activator"
 """Of EndpointSlices that lead to it."""
@@ -42,27 +42,34 @@ def find_obstacle(
 
 
 def find_rest(job: Object, cluster: Object | None, limit: int, now: datetime.datetime) -> float | None:
-    """In how many seconds a job falls asleep if nobody uses it meanwhile. None: it works, or is not ready, or at its end."""
+    """In how many seconds a job falls asleep if nobody uses it meanwhile. None: it works, or is not ready, or is to stop or begin
+    anew.
+    """
     ready, idle = conditions.find(conditions_of(job), conditions.READY) or {}, status_of(cluster).get("idleSince")
-    if ready.get("status") != "True" or status_of(job).get("completionTime") or spec_of(job).get("suspend") or idle is None:
+    if ready.get("status") != "True" or is_over(job) or is_rerun_due(job) or idle is None:
         return None
-    return max(0.0, limit - min(times.seconds_since(since, now) for since in (idle, ready["lastTransitionTime"])))
+    awake = (status_of(job).get("asleep") or {}).get("since") or idle
+    return max(0.0, limit - min(times.seconds_since(since, now) for since in (idle, awake, ready["lastTransitionTime"])))
+
+
+def is_over(job: Object) -> bool:
+    return bool(spec_of(job).get("suspend") or status_of(job).get("completionTime"))
 
 
 def decide(job: Object, *, is_due: bool, is_called: bool, is_ending: bool, now: str) -> Object | None:
-    """What the status is to say of a job's sleep; None: it is awake. `is_called`: somebody asks for one of its URLs; `is_ending`:
-    pods of it still end, so that it is not as ready as it seems.
+    """What the status is to say of a job's sleep; None: it never slept. `is_called`: somebody asks for one of its URLs;
+    `is_ending`: pods of it still end, so that it is not as ready as it seems.
     """
     said: Object | None = status_of(job).get("asleep")
-    wake = annotations_of(job).get(labels.WAKE, "")
-    is_over = bool(spec_of(job).get("suspend") or status_of(job).get("completionTime"))
-    if said is None:
-        return {"state": "Asleep", "since": now, "wake": wake} if is_due else None
-    if is_asleep(job):
-        is_woken = is_called or is_over or is_rerun_due(job) or wake != said.get("wake", "")
-        return said | {"state": "Waking"} if is_woken else said
+    wake, generation = annotations_of(job).get(labels.WAKE, ""), job["metadata"].get("generation", 0)
+    if said is None or said["state"] == "Awake":
+        return {"state": "Asleep", "since": now, "generation": generation, "wake": wake} if is_due else said
+    if said["state"] == "Asleep":
+        is_asked = is_called or is_rerun_due(job) or wake != said.get("wake", "")
+        is_woken = is_asked or is_over(job) or generation != said.get("generation", 0)
+        return said | {"state": "Waking", "since": now} if is_woken else said
     is_up = conditions.is_true(conditions_of(job), conditions.READY) and not is_ending
-    return None if is_over or is_up else said
+    return said | {"state": "Awake", "since": now} if is_up or is_over(job) else said
 
 
 def list_targets(job: Object) -> list[Object]:

@@ -1,16 +1,17 @@
 """Puts jobs to sleep, has the activator answer for them, and wakes them."""
 
+import logging
 from collections.abc import Mapping
 
 from nestor.api import conditions, labels
 from nestor.api.contracts.activator import CALLED, SERVICE, SLEEPERS
 from nestor.api.names import host_name
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import now, timestamp
 from nestor.cluster.exposure.exposed import has_ready_endpoint
 from nestor.cluster.home import Home
-from nestor.kube import Change, Informer, RetryLater, kinds
+from nestor.kube import ApiError, Change, Informer, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.checks import find_idle_limit
@@ -30,6 +31,8 @@ from nestor.operator.lifecycle.record import is_asleep
 from nestor.operator.lifecycle.suspend import find_progress
 from nestor.operator.world.context import Context
 from nestor.operator.world.ownership import find_cluster, find_home
+
+log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 60
 """How soon to look again at what keeps a job from sleeping."""
@@ -54,51 +57,61 @@ class Sleep(Guest):
 
     def _on_call(self, change: Change) -> None:
         before, after = (((item or {}).get("data") or {}).values() for item in (change.old, change.new))
-        for said in {*after} - {*before}:
+        for said in {*after} ^ {*before}:
             namespace, _, name = said.removesuffix(CALLED).partition("/")
             self._context.wake(kinds.NESTED_APP_JOB, name, namespace)
 
     def _on_move(self, _: Change) -> None:
         """The activator has other addresses."""
         for job in self._context.cache.jobs:
-            if status_of(job).get("asleep"):
+            if (status_of(job).get("asleep") or {"state": "Awake"})["state"] != "Awake":
                 self._context.wake(kinds.NESTED_APP_JOB, job["metadata"]["name"], job["metadata"]["namespace"])
+
+    async def notice(self, namespace: str, name: str, job: Object | None) -> None:
+        if job is None or is_terminating(job):
+            await self._forget_hosts(f"{namespace}/{name}")
 
     async def admit(self, known: JobIdentity) -> None:
         """Record what becomes of the job; what follows from that is the next pass's."""
         job, is_enabled = self._context.cache.jobs.get(known.name, known.namespace), self._context.settings.activator
         said = status_of(job).get("asleep")
-        if job is None or (is_enabled and not self._is_known) or not (is_enabled or said):
-            return
+        if job is None or not (is_enabled or said):
+            return None
         limit, progress = find_idle_limit(known.policy, known.spec), find_progress(self._context.cache, known.home)
-        is_called = not is_enabled or f"{key_of(job)}{CALLED}" in self._hosts.values()
         is_due = limit is not None and self._find_rest(job, limit) == 0 and not self._find_obstacle(job, known.policy)
+        is_called = not is_enabled or f"{key_of(job)}{CALLED}" in self._hosts.values()
         wanted = decide(job, is_due=is_due, is_called=is_called, is_ending=bool(progress.ending), now=timestamp())
         if wanted == said:
-            if wanted is not None and is_enabled:
+            if said is None or said["state"] == "Awake" or not self._is_known:
+                return
+            try:
                 await self._open(job)
-            return
-        if wanted is None:
+            except ApiError as error:
+                log.warning("%s: the activator cannot answer for it: %s", key_of(job), error)
+                if said["state"] == "Waking":
+                    return
+                wanted = said | {"state": "Waking", "since": timestamp()}
+            else:
+                return
+        elif wanted is not None and wanted["state"] == "Awake":
             await self._close(job, known.home)
-        kept = {key: value for key, value in status_of(job).items() if key != "asleep"}
-        await self._context.apply_status(kinds.NESTED_APP_JOB, job, kept | ({"asleep": wanted} if wanted else {}))
+        await self._context.apply_status(kinds.NESTED_APP_JOB, job, status_of(job) | {"asleep": wanted})
         raise RetryLater(0.05, "its sleep is recorded first")
 
     def report(self, resolved: Resolved) -> Word | None:
         """When it falls asleep; or why it never does, although its user wants it to."""
         job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
         limit = find_idle_limit(resolved.policy, resolved.spec)
-        if job is None or limit is None or not conditions.is_true(conditions_of(job), conditions.READY):
+        if job is None or (limit is None and status_of(job).get("asleep") is None):
             return None
         if self._context.settings.activator and not self._is_known:
             return Word(retry_after=1)
+        if limit is None or not conditions.is_true(conditions_of(job), conditions.READY):
+            return None
         if (obstacle := self._find_obstacle(job, resolved.policy)) is None:
             return Word(retry_after=self._find_rest(job, limit))
         note = f"`idleSeconds` has no effect: {obstacle}" if resolved.spec.idle_seconds else ""
         return Word(note=note, retry_after=AGAIN_SECONDS)
-
-    async def leave(self, job: Object, home: Home) -> None:
-        await self._forget_hosts(job)
 
     async def _open(self, job: Object) -> None:
         """Have the activator know the job, and answer for each Service that has no pod which does."""
@@ -122,7 +135,7 @@ class Sleep(Guest):
         made = await self._context.api.list(kinds.ENDPOINT_SLICE, home.namespace, labels=f"{labels.PURPOSE}={PURPOSE}")
         delete = self._context.api.delete
         await together(*(delete(kinds.ENDPOINT_SLICE, item["metadata"]["name"], home.namespace) for item in made))
-        await self._forget_hosts(job)
+        await self._forget_hosts(key_of(job))
 
     @property
     def _is_known(self) -> bool:
@@ -137,8 +150,7 @@ class Sleep(Guest):
     async def _write_hosts(self, hosts: Mapping[str, str | None]) -> None:
         self._sleepers.put(await self._context.api.patch(kinds.CONFIG_MAP, SLEEPERS, self._own, {"data": hosts}))
 
-    async def _forget_hosts(self, job: Object) -> None:
-        own = key_of(job)
+    async def _forget_hosts(self, own: str) -> None:
         if gone := dict.fromkeys(host for host, said in self._hosts.items() if said.removesuffix(CALLED) == own):
             await self._write_hosts(gone)
 
