@@ -76,7 +76,7 @@ class Sleep(Guest):
         job, is_enabled = self._context.cache.jobs.get(known.name, known.namespace), self._context.settings.activator
         said = status_of(job).get("asleep")
         if job is None or not (is_enabled or said):
-            return None
+            return
         limit, progress = find_idle_limit(known.policy, known.spec), find_progress(self._context.cache, known.home)
         is_due = limit is not None and self._find_rest(job, limit) == 0 and not self._find_obstacle(job, known.policy)
         is_called = not is_enabled or f"{key_of(job)}{CALLED}" in self._hosts.values()
