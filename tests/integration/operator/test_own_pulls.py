@@ -3,6 +3,8 @@
 import base64
 import json
 
+import pytest
+
 from nestor.api import conditions
 from nestor.api.names import OWN_PULL_SECRET, POOLED, server_pod
 from nestor.cluster.pulls import read_auths
@@ -16,6 +18,7 @@ from tests.waiting import exists, gone, job_with
 PULLS = [{"name": OWN_PULL_SECRET}]
 
 
+@pytest.mark.slow
 async def test_our_pods_have_what_our_images_need_and_no_more(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     """The app image is in a registry to which the same Secret gives access."""
     auths = {"nestor.test": {"auth": "b3du"}, "registry.test": {"auth": "YXBw"}}

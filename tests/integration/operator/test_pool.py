@@ -131,6 +131,7 @@ async def test_a_job_whose_appdef_was_read_first_moves_into_it(api: Api, namespa
     await exists(api, kinds.NAMESPACE, where, "")
 
 
+@pytest.mark.slow
 async def test_what_waits_follows_its_class(api: Api, namespace: str, pool_of: Fill) -> None:
     """What only looks like one of a pool goes, too: who may make such namespaces could be the admin of the next job's."""
     before = await pool_of(2)
@@ -153,6 +154,7 @@ async def test_a_job_that_is_refused_once_it_has_one_is_held_to_its_limits(api: 
     await job_with(api, "hello", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
 
 
+@pytest.mark.slow
 async def test_what_a_job_from_a_pool_leaves_is_kept(api: Api, namespace: str, pool_of: Fill) -> None:
     await pool_of(storage={"classes": ["fast"], "retention": "Retain"})
     job = await settled(api, await order(api, "hello", namespace))
