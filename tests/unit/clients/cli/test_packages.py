@@ -104,6 +104,15 @@ def test_a_manifest_with_secrets_or_jobs_is_not_for_a_config_map(tmp_path: Path,
         read_manifest(Package(manifest=str(path)))
 
 
+def test_a_folder_whose_links_lead_elsewhere_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (tmp_path / "kubeconfig.yaml").write_text("kind: Config\n")
+    (folder / "web.yaml").symlink_to(tmp_path / "kubeconfig.yaml")
+    with pytest.raises(Failure, match="leads out of"):
+        read_manifest(Package(manifest=str(folder)))
+
+
 @pytest.mark.parametrize(
     "line", ['E1129 08:10:40.178583    6557 run.go:72] "command failed" err="no folder"', "error: no folder"]
 )

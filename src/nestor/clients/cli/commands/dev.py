@@ -55,7 +55,7 @@ async def dev(
     async with session.opened(place) as opened:
         job = await opened.get_job(name) if name else await packages.create(opened, made, data or {}, create_job)
         try:
-            await Loop(opened, job, package).run()
+            await Loop(opened, job, package, is_strange=bool(name)).run()
         except asyncio.CancelledError:
             tell_kept(job)
             console.tell(f"  nestor dev {shlex.quote(str(folder))} {address(job)}   continue")
@@ -69,6 +69,8 @@ class Loop:
     opened: Session
     job: Object
     package: Package
+    is_strange: bool
+    """Whether the job may never have had this folder: somebody may have mistaken one for another."""
     map_name: str = ""
     """The ConfigMap with the job's manifest; empty if its application is another one."""
     text: str = ""
@@ -109,6 +111,7 @@ class Loop:
     async def _watch(self, file: str, jobs: Informer, pods: Informer) -> None:
         """Until the connection is lost."""
         meta, folder = self.job["metadata"], Path(self.package.kustomize or self.package.manifest or "")
+        before: Stamps = {}
         while not isinstance(pods.trouble, Unreachable):
             found = jobs.get(meta["name"], meta["namespace"])
             if found is None or found["metadata"]["uid"] != meta["uid"]:
@@ -118,9 +121,10 @@ class Loop:
                 output.write(f"{url}\n")
             # Looked at: a watch would need a library, and hear nothing of file systems that other machines write to.
             stamps = await asyncio.to_thread(read_stamps, folder)
-            if stamps != self.stamps:
+            if self.stamps != stamps == before:  # nobody is writing at the moment
                 self.stamps = stamps
                 await self._take(file)
+            before = stamps
             for trouble in filter(None, map(describe_trouble, pods)):
                 if self._is_new(re.sub(r"\d+", "", trouble)):  # without the times between restarts
                     console.tell(trouble, mark="bad")
@@ -136,14 +140,18 @@ class Loop:
         try:
             text = await asyncio.to_thread(packages.read_manifest, self.package)
             changes = [*compare(self.text, text)]
+            gone = [item for sign, item in changes if sign == "-"]
+            if gone and self.is_strange:
+                listed = ", ".join(f"{item.get('kind')} '{item['metadata']['name']}'" for item in gone)
+                session.confirm(f"The folder lacks what the job has. Delete {listed}?")
             await asyncio.to_thread(session.run_kubectl, *APPLY, text=text, KUBECONFIG=file)
-            if gone := [item for sign, item in changes if sign == "-"]:
+            if gone:
                 items = json.dumps({"apiVersion": "v1", "kind": "List", "items": gone})
                 await asyncio.to_thread(session.run_kubectl, *DELETE, text=items, KUBECONFIG=file)
         except Failure as failure:
             console.tell_problem(failure.message, failure.hint)
             return
-        self.text = text
+        self.text, self.is_strange = text, False
         for sign, item in changes:
             console.tell(f"{sign} {item.get('kind')} '{item['metadata']['name']}'")
         console.tell(f"applied, {len(changes)} changed", mark="good")

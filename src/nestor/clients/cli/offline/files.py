@@ -38,7 +38,10 @@ def expand(files: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for file in files:
         if file.is_dir():
-            found += sorted(path for path in file.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            inside = sorted(path for path in file.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            if stray := next((path for path in inside if not path.resolve().is_relative_to(file.resolve())), None):
+                raise Failure(f"{stray} is a link that leads out of {file}", Code.USAGE)
+            found += inside
         elif str(file) == "-" or file.exists():
             found.append(file)
         else:
