@@ -14,13 +14,13 @@ from tests.waiting import exists, gone
 async def test_each_change_of_a_folder_is_applied(
     cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, namespace: str, kubelet: Kubelet, tmp_path: Path
 ) -> None:
-    def write(name: str, value: str) -> None:
+    def write(name: str, value: str, folder: str = "shop") -> None:
+        (tmp_path / folder).mkdir(exist_ok=True)
         meta = f"{{name: {name}, namespace: {namespace}}}"
-        (tmp_path / "shop" / f"{name}.yaml").write_text(
+        (tmp_path / folder / f"{name}.yaml").write_text(
             f"apiVersion: v1\nkind: ConfigMap\nmetadata: {meta}\ndata: {{value: {value}}}\n"
         )
 
-    (tmp_path / "shop").mkdir()
     write("a", "one")
     write("b", "one")
     call = await cli.start("dev", str(tmp_path / "shop"), "--target", "web:80")
@@ -65,9 +65,7 @@ async def test_each_change_of_a_folder_is_applied(
     assert f"nestor delete {job['metadata']['name']} -n {namespace}" in call.stderr
     call = await cli.start("dev", str(tmp_path / "shop"), job["metadata"]["name"])
     await call.read_line("✓ applied, 0 changed")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "shop" / "b.yaml").rename(tmp_path / "other" / "c.yaml")
-    (tmp_path / "other" / "c.yaml").write_text((tmp_path / "other" / "c.yaml").read_text().replace("name: b", "name: c"))
+    write("c", "two", "other")
     stranger = await cli.start("dev", str(tmp_path / "other"), job["metadata"]["name"])
     await stranger.read_line("Delete ConfigMap 'b'? [y/N] error: cancelled")
     stranger.interrupt()
