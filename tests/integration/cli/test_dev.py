@@ -10,6 +10,9 @@ from tests.integration.cli.test_run import URL, not_ready, the_job
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import exists, gone
 
+MAIN = {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 9, "state": {"running": {}}}
+RESTARTED = {"containerStatuses": [MAIN]}
+
 
 async def test_each_change_of_a_folder_is_applied(
     cli: CommandLine, host: Api, control_plane: apiserver.ControlPlane, namespace: str, kubelet: Kubelet, tmp_path: Path
@@ -52,12 +55,7 @@ async def test_each_change_of_a_folder_is_applied(
     name = job["spec"]["app"]["templatesFrom"]["configMapRef"]["name"]
     await exists(host, kinds.CONFIG_MAP, name, namespace, lambda found: "two" in found["data"]["manifest.yaml"])
     await kubelet.run("web", namespace, "")
-    status = {
-        "containerStatuses": [
-            {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 9, "state": {"running": {}}}
-        ]
-    }
-    await host.patch(kinds.POD, "web", namespace, {"status": status}, subresource="status")
+    await host.patch(kinds.POD, "web", namespace, {"status": RESTARTED}, subresource="status")
     await call.read_line("pod 'web', container 'main': restarted 9 times")
     call.interrupt()
     await call.wait()
