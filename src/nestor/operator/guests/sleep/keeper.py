@@ -74,10 +74,10 @@ class Sleep(Guest):
     async def admit(self, known: JobIdentity) -> None:
         """Record what becomes of the job; what follows from that is the next pass's."""
         job, is_enabled = self._context.cache.jobs.get(known.name, known.namespace), self._context.settings.activator
-        said = status_of(job).get("asleep")
-        if job is None or not (is_enabled or said):
-            return
-        limit, progress = find_idle_limit(known.policy, known.spec), find_progress(self._context.cache, known.home)
+        said, limit = status_of(job).get("asleep"), find_idle_limit(known.policy, known.spec)
+        if job is None or (said is None and (limit is None or not is_enabled)):
+            return  # as most jobs
+        progress = find_progress(self._context.cache, known.home)
         is_due = limit is not None and self._find_rest(job, limit) == 0 and not self._find_obstacle(job, known.policy)
         is_called = not is_enabled or f"{key_of(job)}{CALLED}" in self._hosts.values()
         wanted = decide(job, is_due=is_due, is_called=is_called, is_ending=bool(progress.ending), now=timestamp())
